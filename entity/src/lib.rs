@@ -1,0 +1,20 @@
+//! The tables of Tidings, one file a table: what a row is, and nothing that happens to it.
+//!
+//! Instants are milliseconds since 1970 in an `i64`, the one form that the three databases keep alike.
+
+pub mod ids;
+
+pub mod action;
+pub mod channel;
+pub mod default_preference;
+pub mod group_subscription;
+pub mod inbox_item;
+pub mod message_type;
+pub mod notification;
+pub mod preference;
+pub mod publication;
+pub mod read_mark;
+pub mod reason;
+pub mod subscription;
+pub mod tenant;
+pub mod user;

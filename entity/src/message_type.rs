@@ -1,0 +1,33 @@
+//! A category of notifications: a tab of the inbox.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{TenantId, TypeId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "message_type")]
+pub struct Model {
+    #[sea_orm(primary_key)]
+    pub id: TypeId,
+    pub tenant_id: TenantId,
+    pub code: String,
+    pub title: String,
+    /// Free label under which a UI groups types.
+    pub group_label: Option<String>,
+    /// 0 manual, 1 auto.
+    pub read_policy: i16,
+    /// Users cannot switch it off.
+    pub mandatory: bool,
+    pub ttl_seconds: Option<i64>,
+    /// Order in overviews, ascending; ties by code.
+    pub position: i32,
+    /// MiniJinja; null where the type has no template.
+    pub template_title: Option<String>,
+    pub template_body: Option<String>,
+    pub template_link: Option<String>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

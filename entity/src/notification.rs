@@ -1,0 +1,48 @@
+//! What was sent, once, however many users it reaches.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{ActionId, Seq, TenantId, TypeId, UserId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "notification")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub tenant_id: TenantId,
+    /// Counted a tenant.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: i64,
+    /// Its place in the tenant's log, given at publication.
+    pub seq: Option<Seq>,
+    /// 0 announcement, 1 reminder, 2 message.
+    pub kind: i16,
+    pub type_id: TypeId,
+    /// May be missing where the type has a template.
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub link: Option<String>,
+    /// JSON for the template.
+    pub params: Option<String>,
+    /// JSON for the client, untouched.
+    pub data: Option<String>,
+    pub sender_id: Option<UserId>,
+    /// Of a message.
+    pub receiver_id: Option<UserId>,
+    pub target_type: Option<String>,
+    pub target_id: Option<String>,
+    pub action_id: Option<ActionId>,
+    /// JSON: `{"everyone":true}`, `{"groups":["…"]}` or `{"users":3}`.
+    pub audience: String,
+    /// Milliseconds since 1970, as every instant here.
+    pub created_at: i64,
+    pub published_at: Option<i64>,
+    pub expires_at: Option<i64>,
+    pub idempotency_key: Option<String>,
+    /// Of the content, so that a key used again for something else is noticed.
+    pub fingerprint: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,24 @@
+//! What a user has switched on or off himself.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::UserId;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "preference")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub user_id: UserId,
+    /// 0 action, 1 message type.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub scope: i16,
+    /// The action's or the message type's id.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub subject_id: i64,
+    pub enabled: bool,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

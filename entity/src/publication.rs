@@ -1,0 +1,27 @@
+//! Notification × channel: the log that users pull from.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{ActionId, ChannelId, Seq, TenantId, TypeId, UserId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "publication")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub channel_id: ChannelId,
+    /// Which is also the notification's, so that its id need not stand here.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub seq: Seq,
+    pub tenant_id: TenantId,
+    pub type_id: TypeId,
+    pub action_id: Option<ActionId>,
+    /// Who did what a reminder is about; he is left out.
+    pub actor_id: Option<UserId>,
+    /// Milliseconds since 1970.
+    pub expires_at: Option<i64>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

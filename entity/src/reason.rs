@@ -1,0 +1,21 @@
+//! Why somebody subscribes, and to which actions that subscribes him.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::TenantId;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "reason")]
+pub struct Model {
+    #[sea_orm(primary_key)]
+    pub id: i64,
+    pub tenant_id: TenantId,
+    pub code: String,
+    /// A JSON array of action codes.
+    pub actions: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,23 @@
+//! A user listens to a channel: by subscribing, following, or being in a group.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{ChannelId, Seq, UserId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "subscription")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub user_id: UserId,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub channel_id: ChannelId,
+    /// He hears what was published after this.
+    pub since_seq: Seq,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

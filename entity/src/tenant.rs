@@ -1,0 +1,33 @@
+//! A company: the unit of isolation, and the head of its log.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{Seq, TenantId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "tenant")]
+pub struct Model {
+    #[sea_orm(primary_key)]
+    pub id: TenantId,
+    /// What the tenant is called in tokens.
+    pub code: String,
+    /// 16 random bytes that seal the ids given to clients, so that they mean nothing elsewhere.
+    pub id_key: Vec<u8>,
+    /// The newest entry of the log. Its row lock is what makes seq order and commit order the same.
+    pub last_seq: Seq,
+    /// Ids of notifications are counted a tenant, so that a send knows them before it inserts.
+    pub last_notification_id: i64,
+    /// When `last_seq` was published, in milliseconds; it never goes back, whatever the nodes'
+    /// clocks say.
+    pub published_at: i64,
+    /// Raised by every change of types, reasons, defaults and groups: a cached catalogue is checked
+    /// against it.
+    pub catalogue_version: i64,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

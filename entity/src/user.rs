@@ -1,0 +1,32 @@
+//! A recipient, known by the partner's own id. The table is `users`, for `user` is reserved in PostgreSQL.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{Seq, TenantId, UserId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "users")]
+pub struct Model {
+    #[sea_orm(primary_key)]
+    pub id: UserId,
+    pub tenant_id: TenantId,
+    /// The partner's id of the user.
+    pub external_id: String,
+    pub name: Option<String>,
+    pub avatar_url: Option<String>,
+    /// BCP 47.
+    pub locale: Option<String>,
+    /// How far into the log the inbox has been synced.
+    pub cursor_seq: Seq,
+    /// Where the log stood when the whole inbox was last looked at.
+    pub seen_seq: Seq,
+    /// How many channels he listens to, so that `behind?` can choose the cheaper way.
+    pub subscription_count: i64,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,115 @@
+//! GraphQL over HTTP, as little of it as the replay needs.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// Requests are repeated as they are when the connection fails: all that the replay does is idempotent.
+const TRIES: u32 = 3;
+
+/// Time for a server that restarts; doubled with every further try.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Characters of an answer that is not GraphQL shown in the error.
+const SHOWN_BODY: usize = 300;
+
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+    token: String,
+}
+
+#[derive(Serialize)]
+struct Request<'a, V> {
+    query: &'a str,
+    variables: V,
+}
+
+#[derive(Deserialize)]
+struct Response<T> {
+    data: Option<T>,
+    #[serde(default)]
+    errors: Vec<GraphqlError>,
+}
+
+#[derive(Deserialize)]
+struct GraphqlError {
+    message: String,
+    #[serde(default)]
+    extensions: Extensions,
+}
+
+#[derive(Default, Deserialize)]
+struct Extensions {
+    code: Option<String>,
+}
+
+impl fmt::Display for GraphqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.extensions.code.as_deref().unwrap_or("no code");
+        write!(f, "{} ({code})", self.message)
+    }
+}
+
+impl Client {
+    pub fn new(url: &str, token: &str) -> Self {
+        Self { http: reqwest::Client::new(), url: url.to_owned(), token: token.to_owned() }
+    }
+
+    /// Runs one operation; a GraphQL error anywhere in the answer is an error of the whole call.
+    pub async fn call<T: DeserializeOwned>(&self, query: &str, variables: impl Serialize) -> Result<T> {
+        let request = serde_json::to_vec(&Request { query, variables })?;
+        let answer = self.post_with_retries(request).await?;
+        let response: Response<T> = serde_json::from_slice(&answer).map_err(|error| {
+            let body: String = String::from_utf8_lossy(&answer).chars().take(SHOWN_BODY).collect();
+            format!("unexpected answer: {error}: {body}")
+        })?;
+        if let Some(error) = response.errors.first() {
+            return Err(error.to_string().into());
+        }
+        response.data.ok_or_else(|| "answer without data".into())
+    }
+
+    async fn post_with_retries(&self, request: Vec<u8>) -> Result<Vec<u8>> {
+        let mut pause = PAUSE;
+        for _ in 1..TRIES {
+            match self.post(request.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => eprintln!("trying again in {pause:?}: {}", root_cause(&error)),
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        let answer = self.post(request).await;
+        answer.map_err(|error| format!("gave up after {TRIES} tries: {}: {}", self.url, root_cause(&error)).into())
+    }
+
+    /// The body whatever the status: GraphQL over HTTP describes errors in the body of a 4xx too.
+    async fn post(&self, request: Vec<u8>) -> reqwest::Result<Vec<u8>> {
+        let response = self
+            .http
+            .post(&self.url)
+            .bearer_auth(&self.token)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/graphql-response+json, application/json;q=0.9")
+            .body(request)
+            .send()
+            .await?;
+        Ok(response.bytes().await?.into())
+    }
+}
+
+/// What reqwest hides behind "error sending request", such as a refused connection.
+fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause
+}

@@ -1,0 +1,105 @@
+//! Where the three databases want different words for the same table.
+
+use sea_orm_migration::prelude::*;
+use sea_orm_migration::sea_orm::DbBackend;
+
+/// Starts a table whose text compares byte by byte, as ids must: MySQL's own default takes `Ada` for `ada`.
+pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
+    let mut table = Table::create();
+    table.table(name);
+    if manager.get_database_backend() == DbBackend::MySql {
+        table.character_set("utf8mb4").collate("utf8mb4_bin");
+    }
+    table
+}
+
+/// Starts a table whose rows live inside its primary key.
+///
+/// MySQL keeps every table so. SQLite must be told, or it keeps the rows apart and writes the key twice.
+pub fn clustered(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
+    let mut table = table(manager, name);
+    if manager.get_database_backend() == DbBackend::Sqlite {
+        table.extra("WITHOUT ROWID");
+    }
+    table
+}
+
+/// A generated 64-bit primary key.
+pub fn id() -> ColumnDef {
+    ColumnDef::new("id").big_integer().not_null().auto_increment().primary_key().take()
+}
+
+/// An id, seq, count or instant that is always there.
+pub fn number(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).big_integer().not_null().take()
+}
+
+/// The same with a first value.
+pub fn number_from(name: &'static str, first: i64) -> ColumnDef {
+    number(name).default(first).take()
+}
+
+/// A small enumeration, documented at its entity.
+pub fn small(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).small_integer().not_null().take()
+}
+
+/// Yes or no.
+pub fn flag(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).boolean().not_null().take()
+}
+
+/// An id, seq or instant that may be missing.
+pub fn number_or_none(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).big_integer().take()
+}
+
+/// Text of a bounded length, in characters.
+pub fn string(name: &'static str, len: u32) -> ColumnDef {
+    ColumnDef::new(name).string_len(len).not_null().take()
+}
+
+/// Text of a bounded length that may be missing.
+pub fn string_or_none(name: &'static str, len: u32) -> ColumnDef {
+    ColumnDef::new(name).string_len(len).take()
+}
+
+/// Text that the application bounds at 16 KiB, which may be missing.
+pub fn text_or_none(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).text().take()
+}
+
+/// A unique key over `columns`.
+pub fn unique(name: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
+    index_columns(Index::create().name(name).unique(), columns)
+}
+
+/// A primary key over several columns.
+pub fn primary(columns: &[&'static str]) -> IndexCreateStatement {
+    index_columns(&mut Index::create(), columns)
+}
+
+/// Makes an index of its own over `columns`.
+pub async fn index(
+    manager: &SchemaManager<'_>,
+    name: &'static str,
+    table: &'static str,
+    columns: &[&'static str],
+) -> Result<(), DbErr> {
+    manager.create_index(index_columns(Index::create().name(name).table(table), columns)).await
+}
+
+/// Drops tables, newest first.
+pub async fn drop(manager: &SchemaManager<'_>, tables: &[&'static str]) -> Result<(), DbErr> {
+    for table in tables {
+        manager.drop_table(Table::drop().table(*table).take()).await?;
+    }
+    Ok(())
+}
+
+fn index_columns(index: &mut IndexCreateStatement, columns: &[&'static str]) -> IndexCreateStatement {
+    for column in columns {
+        index.col(*column);
+    }
+    index.take()
+}

@@ -1,0 +1,29 @@
+//! How the tables come to be: one file a change, each with its way back, on SQLite, PostgreSQL and MySQL.
+//!
+//! The files are applied in the order of the list below and never edited once released.
+#![expect(elided_lifetimes_in_paths, reason = "the trait to implement elides it, and the two must agree")]
+
+pub use sea_orm_migration::prelude::MigratorTrait;
+use sea_orm_migration::prelude::*;
+
+mod dialect;
+mod m20261121_000001_tenant_and_users;
+mod m20261121_000002_catalogue;
+mod m20261121_000003_channel;
+mod m20261121_000004_notification;
+mod m20261121_000005_inbox;
+
+/// All migrations, oldest first.
+pub struct Migrator;
+
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![
+            Box::new(m20261121_000001_tenant_and_users::Migration),
+            Box::new(m20261121_000002_catalogue::Migration),
+            Box::new(m20261121_000003_channel::Migration),
+            Box::new(m20261121_000004_notification::Migration),
+            Box::new(m20261121_000005_inbox::Migration),
+        ]
+    }
+}

@@ -1,0 +1,50 @@
+//! Tenants, each the head of a log, and their users.
+
+use sea_orm_migration::prelude::*;
+
+use crate::dialect::{drop, id, number, number_from, string, string_or_none, table, unique};
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        manager
+            .create_table(
+                table(manager, "tenant")
+                    .col(id())
+                    .col(string("code", 128))
+                    .col(ColumnDef::new("id_key").var_binary(16).not_null())
+                    .col(number_from("last_seq", 0))
+                    .col(number_from("last_notification_id", 0))
+                    .col(number_from("published_at", 0))
+                    .col(number_from("catalogue_version", 0))
+                    .col(number("created_at"))
+                    .index(&mut unique("tenant_code", &["code"]))
+                    .take(),
+            )
+            .await?;
+        manager
+            .create_table(
+                table(manager, "users")
+                    .col(id())
+                    .col(number("tenant_id"))
+                    .col(string("external_id", 128))
+                    .col(string_or_none("name", 256))
+                    .col(string_or_none("avatar_url", 2048))
+                    .col(string_or_none("locale", 64))
+                    .col(number("cursor_seq"))
+                    .col(number_from("seen_seq", 0))
+                    .col(number_from("subscription_count", 0))
+                    .col(number("created_at"))
+                    .index(&mut unique("users_external_id", &["tenant_id", "external_id"]))
+                    .take(),
+            )
+            .await
+    }
+
+    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        drop(manager, &["users", "tenant"]).await
+    }
+}

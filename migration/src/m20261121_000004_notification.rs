@@ -1,0 +1,69 @@
+//! What was sent, and the log it was published to.
+
+use sea_orm_migration::prelude::*;
+
+use crate::dialect::{
+    clustered, drop, index, number, number_or_none, primary, small, string_or_none, table, text_or_none, unique,
+};
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        manager
+            .create_table(
+                table(manager, "notification")
+                    .col(number("tenant_id"))
+                    .col(number("id"))
+                    .col(number_or_none("seq"))
+                    .col(small("kind"))
+                    .col(number("type_id"))
+                    .col(string_or_none("title", 256))
+                    .col(text_or_none("body"))
+                    .col(string_or_none("link", 2048))
+                    .col(text_or_none("params"))
+                    .col(text_or_none("data"))
+                    .col(number_or_none("sender_id"))
+                    .col(number_or_none("receiver_id"))
+                    .col(string_or_none("target_type", 128))
+                    .col(string_or_none("target_id", 128))
+                    .col(number_or_none("action_id"))
+                    .col(ColumnDef::new("audience").text().not_null())
+                    .col(number("created_at"))
+                    .col(number_or_none("published_at"))
+                    .col(number_or_none("expires_at"))
+                    .col(string_or_none("idempotency_key", 128))
+                    .col(number("fingerprint"))
+                    .primary_key(&mut primary(&["tenant_id", "id"]))
+                    .index(&mut unique("notification_seq", &["tenant_id", "seq"]))
+                    .index(&mut unique("notification_idempotency_key", &["tenant_id", "idempotency_key"]))
+                    .take(),
+            )
+            .await?;
+        index(manager, "notification_published_at", "notification", &["tenant_id", "published_at", "seq"]).await?;
+        index(manager, "notification_type", "notification", &["tenant_id", "type_id"]).await?;
+        index(manager, "notification_target", "notification", &["tenant_id", "target_type", "target_id", "seq"])
+            .await?;
+        manager
+            .create_table(
+                clustered(manager, "publication")
+                    .col(number("channel_id"))
+                    .col(number("seq"))
+                    .col(number("tenant_id"))
+                    .col(number("type_id"))
+                    .col(number_or_none("action_id"))
+                    .col(number_or_none("actor_id"))
+                    .col(number_or_none("expires_at"))
+                    .primary_key(&mut primary(&["channel_id", "seq"]))
+                    .take(),
+            )
+            .await?;
+        index(manager, "publication_seq", "publication", &["tenant_id", "seq", "channel_id"]).await
+    }
+
+    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        drop(manager, &["publication", "notification"]).await
+    }
+}

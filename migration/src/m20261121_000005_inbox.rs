@@ -1,0 +1,44 @@
+//! Each user's inbox, and what he has read of it at once.
+
+use sea_orm_migration::prelude::*;
+
+use crate::dialect::{clustered, drop, index, number, number_or_none, primary, small};
+
+#[derive(DeriveMigrationName)]
+pub struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        manager
+            .create_table(
+                clustered(manager, "inbox_item")
+                    .col(number("user_id"))
+                    .col(number("seq"))
+                    .col(number("type_id"))
+                    .col(small("state"))
+                    .col(number_or_none("read_at"))
+                    .col(number_or_none("archived_at"))
+                    .col(number_or_none("expires_at"))
+                    .primary_key(&mut primary(&["user_id", "seq"]))
+                    .take(),
+            )
+            .await?;
+        index(manager, "inbox_item_state", "inbox_item", &["user_id", "type_id", "state", "seq", "expires_at"]).await?;
+        manager
+            .create_table(
+                clustered(manager, "read_mark")
+                    .col(number("user_id"))
+                    .col(number("type_id"))
+                    .col(number("read_upto"))
+                    .col(number("read_at"))
+                    .primary_key(&mut primary(&["user_id", "type_id", "read_upto"]))
+                    .take(),
+            )
+            .await
+    }
+
+    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        drop(manager, &["read_mark", "inbox_item"]).await
+    }
+}

@@ -1,0 +1,163 @@
+//! Public keys of those who sign tokens: a JWKS (RFC 7517), from a file or behind a URL.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey};
+
+use crate::config::JwksSource;
+use crate::error::{Error, Result};
+
+/// How long to wait for the URL.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
+/// The most bytes of an answer.
+const ANSWER_BYTES: usize = 256 * 1024;
+/// The URL is asked at most this often for a key that is not known, or anybody could make us ask without end.
+const REFRESH_SECONDS: i64 = 30;
+/// Keys older than this are fetched anew, so that one that was withdrawn does not stay.
+const STALE_SECONDS: i64 = 600;
+
+/// A key with the one algorithm that it is used for.
+#[derive(Clone)]
+struct Key {
+    id: Option<String>,
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").field("id", &self.id).field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+/// The keys that are known, and where more may come from.
+#[derive(Debug)]
+pub(super) struct Jwks {
+    keys: RwLock<Arc<Vec<Key>>>,
+    remote: Option<Remote>,
+}
+
+#[derive(Debug)]
+struct Remote {
+    url: String,
+    client: reqwest::Client,
+    /// When it was last asked. Held while asking, so that one request at a time goes out.
+    asked_at: tokio::sync::Mutex<Option<DateTime<Utc>>>,
+}
+
+impl Jwks {
+    /// Reads a file, which must hold a usable key, or prepares to ask a URL, which may be away.
+    pub async fn open(source: &JwksSource) -> Result<Self> {
+        match source {
+            JwksSource::File(path) => Ok(Self { keys: RwLock::new(Arc::new(from_file(path).await?)), remote: None }),
+            JwksSource::Url(url) => {
+                let client = reqwest::Client::builder()
+                    .timeout(FETCH_TIMEOUT)
+                    .redirect(reqwest::redirect::Policy::none())
+                    .build()
+                    .map_err(|error| Error::Config(format!("TIDINGS_JWKS cannot be asked: {error}")))?;
+                let remote = Remote { url: url.clone(), client, asked_at: tokio::sync::Mutex::new(None) };
+                let jwks = Self { keys: RwLock::default(), remote: Some(remote) };
+                jwks.refresh(DateTime::UNIX_EPOCH).await;
+                Ok(jwks)
+            }
+        }
+    }
+
+    /// The key with this id and algorithm; without an id, the only one with the algorithm.
+    ///
+    /// Where it is not known, the URL is asked (not more than twice a minute) before giving up.
+    pub async fn key(&self, id: Option<&str>, algorithm: Algorithm, now: DateTime<Utc>) -> Option<DecodingKey> {
+        let known = self.find(id, algorithm);
+        let Some(remote) = &self.remote else { return known };
+        let patience = TimeDelta::seconds(if known.is_some() { STALE_SECONDS } else { REFRESH_SECONDS });
+        // Who has a known key does not wait for somebody else's request to end.
+        let asked_at = match remote.asked_at.try_lock() {
+            Ok(asked_at) => *asked_at,
+            Err(_) if known.is_some() => return known,
+            Err(_) => *remote.asked_at.lock().await,
+        };
+        if asked_at.is_some_and(|at| now - at < patience) {
+            return self.find(id, algorithm);
+        }
+        self.refresh(now).await;
+        self.find(id, algorithm)
+    }
+
+    fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut fitting =
+            keys.iter().filter(|key| key.algorithm == algorithm && (id.is_none() || key.id.as_deref() == id));
+        let first = fitting.next()?;
+        (id.is_some() || fitting.next().is_none()).then(|| first.key.clone())
+    }
+
+    /// Asks the URL. When that fails, the keys that are known go on.
+    async fn refresh(&self, now: DateTime<Utc>) {
+        let Some(remote) = &self.remote else { return };
+        let mut asked_at = remote.asked_at.lock().await;
+        if asked_at.is_some_and(|at| now - at < TimeDelta::seconds(REFRESH_SECONDS)) {
+            return;
+        }
+        *asked_at = Some(now);
+        match fetch(remote).await.and_then(|text| usable(&text)) {
+            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys),
+            Err(why) => tracing::warn!(url = remote.url, why, "the JWKS cannot be refreshed, known keys go on"),
+        }
+    }
+}
+
+async fn fetch(remote: &Remote) -> Result<String, String> {
+    let answer = remote.client.get(&remote.url).send().await.and_then(reqwest::Response::error_for_status);
+    let mut answer = answer.map_err(|error| error.to_string())?;
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| error.to_string())? {
+        body.extend_from_slice(&chunk);
+        if body.len() > ANSWER_BYTES {
+            return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
+        }
+    }
+    String::from_utf8(body).map_err(|error| error.to_string())
+}
+
+async fn from_file(path: &Path) -> Result<Vec<Key>> {
+    let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {} cannot be used: {why}", path.display()));
+    let text = tokio::fs::read_to_string(path).await.map_err(|error| unusable(error.to_string()))?;
+    usable(&text).map_err(unusable)
+}
+
+/// The keys of a JWKS that tokens may be signed with; an error where there is none.
+fn usable(text: &str) -> Result<Vec<Key>, String> {
+    let set: JwkSet = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let keys: Vec<Key> = set.keys.iter().filter_map(key).collect();
+    if keys.is_empty() { Err("it has no RS256, ES256 or EdDSA key for signatures".into()) } else { Ok(keys) }
+}
+
+/// One algorithm a key: what it says itself must fit what it is.
+fn key(jwk: &Jwk) -> Option<Key> {
+    if jwk.common.public_key_use.as_ref().is_some_and(|of| *of != PublicKeyUse::Signature) {
+        return None;
+    }
+    let (algorithm, said) = match &jwk.algorithm {
+        AlgorithmParameters::RSA(rsa) if rsa.n.len() >= 342 => (Algorithm::RS256, KeyAlgorithm::RS256),
+        AlgorithmParameters::EllipticCurve(ec) if ec.curve == EllipticCurve::P256 => {
+            (Algorithm::ES256, KeyAlgorithm::ES256)
+        }
+        AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => {
+            (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
+        }
+        _ => {
+            let id = jwk.common.key_id.as_deref();
+            tracing::warn!(id, "a key of the JWKS is left out: RSA of 2048 bits, P-256 and Ed25519 are used");
+            return None;
+        }
+    };
+    if jwk.common.key_algorithm.as_ref().is_some_and(|of| *of != said) {
+        return None;
+    }
+    Some(Key { id: jwk.common.key_id.clone(), algorithm, key: DecodingKey::from_jwk(jwk).ok()? })
+}

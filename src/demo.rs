@@ -1,0 +1,222 @@
+//! What `tidings serve --demo` shows: a tenant with the notifications of a small product team's last two weeks.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use crate::app::App;
+use crate::clock::{Clock, calendar};
+use crate::domain::catalogue::{self, MessageType, ReadPolicy, Template};
+use crate::domain::channel::{self, Listener, Target};
+use crate::domain::notification::{self, Addressees, Content, Input};
+use crate::domain::preference::{self, Change};
+use crate::domain::tenant::{self, Tenant};
+use crate::domain::user::{self, ProfileChange};
+use crate::error::Result;
+
+/// The demo's tenant.
+pub const TENANT: &str = "orchard";
+/// The user whose inbox is the fullest.
+pub const USER: &str = "ada";
+
+const PEOPLE: [(&str, &str, &str); 8] = [
+    ("ada", "Ada Obi", "en"),
+    ("ben", "Ben Weiss", "de"),
+    ("chen", "Chen Li", "zh-Hans"),
+    ("dara", "Dara Novak", "cs"),
+    ("emil", "Emil Sand", "sv"),
+    ("fay", "Fay Moreau", "fr"),
+    ("gus", "Gus Romero", "es"),
+    ("hana", "Hana Sato", "ja"),
+];
+
+const DOCUMENTS: [(&str, &str, &[&str]); 4] = [
+    ("checkout-redesign", "Checkout redesign", &["ada", "ben", "fay"]),
+    ("pricing-2027", "Pricing 2027", &["ada", "gus", "dara"]),
+    ("mobile-onboarding", "Mobile onboarding", &["chen", "hana", "ada"]),
+    ("incident-review", "Incident review", &["emil", "ben"]),
+];
+
+/// What happened, a line each: hours ago, who, what, on which document, and what was said.
+const HAPPENED: [(i64, &str, &str, usize, &str); 14] = [
+    (310, "ben", "comment", 0, "The address form should come before payment."),
+    (290, "fay", "like", 0, ""),
+    (262, "gus", "comment", 1, "Can we keep the old plan for schools?"),
+    (240, "dara", "update", 1, ""),
+    (201, "chen", "comment", 2, "Screen three loses a third of all users."),
+    (188, "hana", "update", 2, ""),
+    (150, "ben", "update", 0, ""),
+    (121, "emil", "comment", 3, "The alert fired eleven minutes late."),
+    (97, "fay", "comment", 0, "New mock-ups are in."),
+    (74, "gus", "like", 1, ""),
+    (52, "hana", "comment", 2, "Tested with five people, all got through."),
+    (26, "dara", "comment", 1, "Finance agrees with the new tiers."),
+    (7, "ben", "comment", 0, "Shall we ship it on Thursday?"),
+    (1, "chen", "update", 2, ""),
+];
+
+/// Fills the demo tenant as if the last two weeks had passed; a second time it changes nothing.
+pub async fn fill(app: &App) -> Result<()> {
+    let clock = Clock::set(calendar(app.now()) - TimeDelta::days(14));
+    let app = App::over(app.db.clone(), app.config.clone(), clock).await?;
+    let tenant = tenant::named(&app, TENANT).await?;
+    define(&app, &tenant).await?;
+    introduce(&app, &tenant).await?;
+    happen(&app, &tenant).await
+}
+
+async fn define(app: &App, tenant: &Tenant) -> Result<()> {
+    let text = |title: &str, body: Option<&str>, link: Option<&str>| {
+        Some(Template { title: title.into(), body: body.map(Into::into), link: link.map(Into::into) })
+    };
+    let who = "{{ sender.name or sender.id }}";
+    let document = Some("/documents/{{ target.id }}");
+    let types = [
+        ("security", "Security", "Account", ReadPolicy::Manual, true, None, None),
+        ("direct", "Messages", "People", ReadPolicy::Manual, false, None, None),
+        (
+            "comment",
+            "Comments",
+            "Documents",
+            ReadPolicy::Manual,
+            false,
+            None,
+            text(&format!("{who} commented on {{{{ params.document }}}}"), Some("“{{ params.text }}”"), document),
+        ),
+        (
+            "change",
+            "Changes",
+            "Documents",
+            ReadPolicy::Auto,
+            false,
+            Some(60 * 60 * 24 * 60),
+            text(
+                &format!(
+                    "{who} {{% if action == 'like' %}}liked{{% else %}}changed{{% endif %}} {{{{ params.document }}}}"
+                ),
+                None,
+                document,
+            ),
+        ),
+        ("release", "What's new", "Product", ReadPolicy::Auto, false, None, None),
+        ("team", "Team news", "People", ReadPolicy::Manual, false, None, None),
+    ];
+    for (place, (code, title, group, read_policy, mandatory, ttl_seconds, template)) in (0..).zip(types) {
+        let change = MessageType {
+            id: entity::ids::TypeId::default(),
+            code: code.into(),
+            title: title.into(),
+            group: Some(group.into()),
+            read_policy,
+            mandatory,
+            ttl_seconds,
+            position: place * 10,
+            template,
+        };
+        catalogue::save_type(app, tenant, &change).await?;
+    }
+    let actions = |all: &[&str]| all.iter().map(|action| (*action).to_owned()).collect();
+    catalogue::save_reason(app, tenant, "write_document", actions(&["comment", "like", "update"])).await?;
+    catalogue::save_reason(app, tenant, "comment_document", actions(&["comment"])).await?;
+    preference::save_defaults(app, tenant, &[Change { code: "like".into(), enabled: Some(false) }], &[]).await
+}
+
+async fn introduce(app: &App, tenant: &Tenant) -> Result<()> {
+    let profile = |(id, name, locale): (&str, &str, &str)| ProfileChange {
+        external_id: id.into(),
+        name: Some(Some(name.into())),
+        avatar_url: None,
+        locale: Some(Some(locale.into())),
+    };
+    user::save(app, tenant, PEOPLE.into_iter().map(profile).collect()).await?;
+    for (code, title, members) in [
+        ("design", "Design", &["ada", "fay", "chen"][..]),
+        ("engineering", "Engineering", &["ben", "emil", "hana"]),
+        ("sales", "Sales", &["gus", "dara"]),
+    ] {
+        channel::save_group(app, tenant, code, Some(title)).await?;
+        let members: Vec<String> = members.iter().map(|id| (*id).to_owned()).collect();
+        channel::add_members(app, tenant, code, &members).await?;
+    }
+    for (id, _, writers) in DOCUMENTS {
+        let actions = channel::resolve_actions(app, tenant, Some("write_document"), None).await?;
+        for writer in writers {
+            let writer = user::mention_one(app, tenant, "user", writer).await?;
+            channel::subscribe(app, tenant, Listener::User(writer), &document(id), actions.clone()).await?;
+        }
+    }
+    let design = channel::find_group(app, tenant, "design").await?.channel;
+    channel::subscribe(app, tenant, Listener::Group(design), &document("incident-review"), vec!["comment".into()])
+        .await?;
+    let (ada, chen) =
+        (user::mention_one(app, tenant, "user", "ada").await?, user::mention_one(app, tenant, "user", "chen").await?);
+    channel::follow(app, tenant, ada, chen).await?;
+    let likes = [Change { code: "like".into(), enabled: Some(true) }];
+    preference::update(app, tenant, ada, &likes, &[]).await
+}
+
+async fn happen(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
+    let start = app.now();
+    let end = start + TimeDelta::days(14).num_milliseconds();
+    let mut events: Vec<(i64, Input)> = said().into_iter().map(|(hours, input)| (hours, input)).collect();
+    for (hours, who, action, place, text) in HAPPENED {
+        let (id, title, _) = DOCUMENTS[place];
+        let addressees =
+            Addressees::Subscribers { target_type: "document".into(), target_id: id.into(), action: action.into() };
+        let kind = if action == "comment" { "comment" } else { "change" };
+        let params = Some(json!({ "document": title, "text": text }));
+        let content = Content { params, ..Content::default() };
+        events.push((hours, input(kind, addressees, content, Some(who), &format!("{who}-{action}-{hours}"))));
+    }
+    events.sort_by_key(|(hours, _)| -hours);
+    for (hours, event) in events {
+        let at = end - TimeDelta::hours(hours).num_milliseconds();
+        app.clock.advance(TimeDelta::milliseconds(at - app.now()));
+        notification::send(app, tenant, &[event], |_| "event".into()).await?;
+    }
+    Ok(())
+}
+
+/// What operators and people said.
+fn said() -> Vec<(i64, Input)> {
+    let content = |title: &str, body: &str, link: Option<&str>| Content {
+        title: Some(title.into()),
+        body: Some(body.into()),
+        link: link.map(Into::into),
+        ..Content::default()
+    };
+    let welcome = content("Orchard 4 is here", "Boards, faster search and a dark theme.", Some("/changelog/4.0"));
+    let patch = content("Orchard 4.1", "Search finds text in pictures.", Some("/changelog/4.1"));
+    let keys = content("A new device signed in", "Chrome on Linux, in Lisbon. Was it you?", Some("/account/devices"));
+    let lunch = content("Design lunch on Friday", "At noon, on the roof if it stays dry.", None);
+    let on_call = content("On call next week", "Emil and Hana share the pager.", None);
+    let hello = content("Coffee?", "I am in the office until six.", None);
+    let numbers =
+        content("The numbers that you asked for", "Attached to the pricing page.", Some("/documents/pricing-2027"));
+    let groups = |code: &str| Addressees::Groups(vec![code.into()]);
+    vec![
+        (330, input("release", Addressees::Everyone, welcome, None, "release-4.0")),
+        (80, input("release", Addressees::Everyone, patch, None, "release-4.1")),
+        (170, input("security", Addressees::Receiver("ada".into()), keys, None, "device-1")),
+        (60, input("team", groups("design"), lunch, Some("fay"), "lunch")),
+        (44, input("team", groups("engineering"), on_call, Some("ben"), "on-call")),
+        (20, input("direct", Addressees::Receiver("ada".into()), hello, Some("hana"), "coffee")),
+        (3, input("direct", Addressees::Receiver("ada".into()), numbers, Some("gus"), "numbers")),
+    ]
+}
+
+fn input(kind: &str, addressees: Addressees, content: Content, sender: Option<&str>, key: &str) -> Input {
+    Input {
+        message_type: kind.into(),
+        addressees,
+        content,
+        sender: sender.map(Into::into),
+        expires_at: None,
+        idempotency_key: Some(format!("demo-{key}")),
+    }
+}
+
+fn document(id: &str) -> Target {
+    Target { target_type: "document".into(), id: id.into() }
+}

@@ -1,0 +1,39 @@
+//! What Tidings does, one file or folder a noun, lowest first; it knows neither GraphQL nor HTTP.
+
+pub mod catalogue;
+pub mod channel;
+pub mod check;
+pub mod inbox;
+pub mod notification;
+pub mod overview;
+pub mod preference;
+pub mod tenant;
+pub mod user;
+
+use std::sync::Arc;
+
+use entity::ids::{ActionId, TenantId, UserId};
+use moka::future::Cache;
+
+use crate::app::cache;
+use catalogue::Catalogue;
+use tenant::Tenant;
+
+/// What every request needs and hardly ever changes. All of it may be forgotten at any time.
+#[derive(Debug)]
+pub struct Caches {
+    /// By code; a tenant never changes.
+    pub tenants: Cache<String, Arc<Tenant>>,
+    /// Checked against the tenant's version by every statement that relies on it.
+    pub catalogues: Cache<TenantId, Arc<Catalogue>>,
+    /// By the partner's id; a user's number never changes.
+    pub users: Cache<(TenantId, String), UserId>,
+    /// By code; an action's number never changes.
+    pub actions: Cache<(TenantId, String), ActionId>,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self { tenants: cache(10_000), catalogues: cache(10_000), users: cache(200_000), actions: cache(100_000) }
+    }
+}

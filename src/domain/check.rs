@@ -1,0 +1,81 @@
+//! What texts from outside may be.
+
+use crate::error::{Error, Result};
+
+/// The most characters of an id or code: a user's, a target's, a type's, an action's, an idempotency key.
+pub const CODE_CHARACTERS: usize = 128;
+/// The most characters of a title or a name.
+pub const TITLE_CHARACTERS: usize = 256;
+/// The most bytes of a body, and of `params` and `data` each when written as JSON.
+pub const BODY_BYTES: usize = 16 * 1024;
+/// The most characters of a link.
+pub const LINK_CHARACTERS: usize = 2048;
+
+/// An id or code: 1 to 128 characters, none of them a control character, no white space at either end.
+///
+/// The last is for MySQL, which takes `ada ` for `ada`.
+pub fn code(field: &str, text: &str) -> Result<()> {
+    let characters = text.chars().count();
+    if characters == 0 || characters > CODE_CHARACTERS {
+        let message = format!("must have 1 to {CODE_CHARACTERS} characters, not {characters}");
+        return Err(Error::bad_input(field, message));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Error::bad_input(field, "must not contain control characters"));
+    }
+    if text.trim().len() != text.len() {
+        return Err(Error::bad_input(field, "must not begin or end with white space"));
+    }
+    Ok(())
+}
+
+/// One line of text for people: 1 to 256 characters, no control characters.
+pub fn title(field: &str, text: &str) -> Result<()> {
+    let characters = text.chars().count();
+    if text.trim().is_empty() || characters > TITLE_CHARACTERS {
+        let message = format!("must have 1 to {TITLE_CHARACTERS} characters, not {characters}");
+        return Err(Error::bad_input(field, message));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Error::bad_input(field, "must not contain control characters"));
+    }
+    Ok(())
+}
+
+/// Text of any form but with a NUL, which PostgreSQL cannot store: at most `bytes` bytes.
+pub fn body(field: &str, text: &str, bytes: usize) -> Result<()> {
+    if text.len() > bytes {
+        return Err(Error::bad_input(field, format!("must have at most {bytes} bytes, not {}", text.len())));
+    }
+    if text.contains('\0') {
+        return Err(Error::bad_input(field, "must not contain the character NUL"));
+    }
+    Ok(())
+}
+
+/// Where a click leads: an http(s) URL, or a path that begins with one slash. Nothing that a browser would run.
+pub fn link(field: &str, text: &str) -> Result<()> {
+    if is_link(text) {
+        return Ok(());
+    }
+    let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
+    Err(Error::bad_input(field, message))
+}
+
+/// Whether a text is what `link` asks for.
+pub fn is_link(text: &str) -> bool {
+    let path = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
+    let url = ["https://", "http://"].iter().any(|scheme| {
+        text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
+    });
+    let plain = !text.chars().any(|character| character.is_control() || character.is_whitespace());
+    (path || url) && plain && text.chars().count() <= LINK_CHARACTERS
+}
+
+/// At most `most` of something in one call.
+pub fn count(field: &str, count: usize, most: usize) -> Result<()> {
+    if count > most {
+        return Err(Error::bad_input(field, format!("must be at most {most} in one call, not {count}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! A user's inbox: his copy of what was published to him, with his state of it.
+//!
+//! Everything that reads an inbox asks first whether it is behind the log (`standing`), syncs it if so (`sync`), and
+//! then reads `inbox_item` alone (`page`, and `overview` next door). `mark` changes the state.
+
+pub mod item;
+pub mod mark;
+pub mod page;
+pub mod shelf;
+pub mod standing;
+pub mod sync;
+
+pub use item::Item;

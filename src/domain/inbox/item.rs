@@ -1,0 +1,167 @@
+//! An inbox item with all that is shown of it, read in one row.
+
+use std::sync::Arc;
+
+use entity::ids::{Seq, TypeId, UserId};
+use sea_orm::QueryResult;
+use serde_json::Value;
+
+use super::shelf::State;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::catalogue::{self, Catalogue, MessageType, Scene, TargetScene, Text};
+use crate::domain::channel::Target;
+use crate::domain::notification::Kind;
+use crate::domain::tenant::Tenant;
+use crate::domain::user::Profile;
+use crate::error::{Error, Result};
+use crate::sql::Sql;
+
+/// A user's item, with its notification and its sender.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub user: UserId,
+    pub seq: Seq,
+    /// The notification's number.
+    pub notification: i64,
+    pub kind: Kind,
+    pub message_type: Arc<MessageType>,
+    pub state: State,
+    /// When it was marked by itself, or the earliest mark over it was made.
+    pub read_at: Option<Millis>,
+    pub archived_at: Option<Millis>,
+    pub expires_at: Option<Millis>,
+    pub published_at: Millis,
+    pub data: Option<Value>,
+    pub sender: Option<Profile>,
+    pub target: Option<Target>,
+    pub action: Option<String>,
+    own: OwnText,
+    catalogue: Arc<Catalogue>,
+}
+
+/// What the sender wrote, for types without a template.
+#[derive(Clone, Debug)]
+struct OwnText {
+    title: Option<String>,
+    body: Option<String>,
+    link: Option<String>,
+    params: Value,
+}
+
+/// The columns that [`Item::read`] wants; see [`push_joins`] for the tables.
+pub const COLUMNS: &str = "i.user_id AS item_user_id, i.seq AS item_seq, i.type_id AS item_type_id, \
+    i.state AS item_state, i.read_at AS item_read_at, i.archived_at AS item_archived_at, \
+    i.expires_at AS item_expires_at, n.id AS item_notification, n.kind AS item_kind, n.title AS item_title, \
+    n.body AS item_body, n.link AS item_link, n.params AS item_params, n.data AS item_data, \
+    n.published_at AS item_published_at, n.target_type AS item_target_type, n.target_id AS item_target_id, \
+    a.code AS item_action, (SELECT m.read_at FROM read_mark m WHERE m.user_id = i.user_id AND \
+    m.type_id = i.type_id AND m.read_upto >= i.seq ORDER BY m.read_upto LIMIT 1) AS item_mark_read_at";
+
+/// Adds the notification `n`, its sender `s` and its action `a` to the item `i`: three probes of unique keys.
+pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
+    sql.push(" LEFT JOIN notification n ON n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND n.seq = i.seq LEFT JOIN users s ON s.id = n.sender_id LEFT JOIN action a ON a.id = n.action_id");
+}
+
+/// A user's item by its seq, if it has not expired; his inbox need not be synced, for whoever knows an id has seen it.
+pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<Option<Item>> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(COLUMNS).push(", ").push(&Profile::columns("s"));
+    sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
+    push_joins(&mut sql, tenant);
+    sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq = ").bind(seq);
+    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(app.now()).push(")");
+    match sql.one(&app.db.read).await? {
+        Some(row) => Item::read(&row, &catalogue),
+        None => Ok(None),
+    }
+}
+
+impl Item {
+    /// The item of a row, if there is one in it.
+    pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Option<Self>> {
+        let Some(seq) = row.try_get::<Option<Seq>>("", "item_seq")? else { return Ok(None) };
+        let type_id: TypeId = row.try_get("", "item_type_id")?;
+        let state = State::of(row.try_get("", "item_state")?);
+        let mark: Option<Millis> = row.try_get("", "item_mark_read_at")?;
+        let own: Option<Millis> = row.try_get("", "item_read_at")?;
+        let target_id: Option<String> = row.try_get("", "item_target_id")?;
+        let target_type: Option<String> = row.try_get("", "item_target_type")?;
+        Ok(Some(Self {
+            user: row.try_get("", "item_user_id")?,
+            seq,
+            notification: row.try_get("", "item_notification")?,
+            kind: Kind::of(row.try_get("", "item_kind")?),
+            message_type: catalogue
+                .type_by_id(type_id)
+                .cloned()
+                .ok_or_else(|| Error::internal(format!("message type {type_id} is not in the catalogue")))?,
+            state,
+            read_at: match state {
+                State::Fresh => mark,
+                State::Read | State::ArchivedRead => own.or(mark),
+                State::KeptUnread | State::ArchivedUnread => None,
+            },
+            archived_at: row.try_get("", "item_archived_at")?,
+            expires_at: row.try_get("", "item_expires_at")?,
+            published_at: row.try_get("", "item_published_at")?,
+            data: json(row.try_get("", "item_data")?)?,
+            sender: Profile::read(row, "s")?,
+            target: target_type.zip(target_id).map(|(target_type, id)| Target { target_type, id }),
+            action: row.try_get("", "item_action")?,
+            own: OwnText {
+                title: row.try_get("", "item_title")?,
+                body: row.try_get("", "item_body")?,
+                link: row.try_get("", "item_link")?,
+                params: json(row.try_get("", "item_params")?)?.unwrap_or_default(),
+            },
+            catalogue: catalogue.clone(),
+        }))
+    }
+
+    /// Whether the user has read it.
+    pub fn is_read(&self) -> bool {
+        match self.state {
+            State::Fresh => self.read_at.is_some(),
+            State::Read | State::ArchivedRead => true,
+            State::KeptUnread | State::ArchivedUnread => false,
+        }
+    }
+
+    /// Rendered by the type's template; else as the sender wrote it; else the type's own title.
+    pub fn title(&self) -> String {
+        self.render(Text::Title).or_else(|| self.own.title.clone()).unwrap_or_else(|| self.message_type.title.clone())
+    }
+
+    /// Rendered by the type's template, else as the sender wrote it.
+    pub fn body(&self) -> Option<String> {
+        self.render(Text::Body).or_else(|| self.own.body.clone())
+    }
+
+    /// Rendered by the type's template, else as the sender gave it.
+    pub fn link(&self) -> Option<String> {
+        self.render(Text::Link).or_else(|| self.own.link.clone())
+    }
+
+    fn render(&self, text: Text) -> Option<String> {
+        self.message_type.template.as_ref()?;
+        let sender = self.sender.as_ref().map(|sender| {
+            serde_json::json!({ "id": sender.external_id, "name": sender.name,
+                                "avatarUrl": sender.avatar_url, "locale": sender.locale })
+        });
+        let scene = Scene {
+            params: &self.own.params,
+            data: self.data.as_ref().unwrap_or(&Value::Null),
+            sender: sender.unwrap_or_default(),
+            target: self.target.as_ref().map(|target| TargetScene { r#type: &target.target_type, id: &target.id }),
+            action: self.action.as_deref(),
+        };
+        self.catalogue.templates.render(&self.message_type.code, text, &scene)
+    }
+}
+
+fn json(text: Option<String>) -> Result<Option<Value>> {
+    text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
+}

@@ -1,0 +1,199 @@
+//! The list: a page of a user's inbox, newest first, in one statement.
+
+use std::sync::Arc;
+
+use entity::ids::{Seq, TypeId, UserId};
+
+use super::item::{self, Item};
+use super::shelf::{Place, Range, Side, push_range, ranges};
+use super::standing::{self, Standing};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::catalogue::{self, Catalogue};
+use crate::domain::channel::Target;
+use crate::domain::notification::Kind;
+use crate::domain::tenant::Tenant;
+use crate::domain::user::Profile;
+use crate::error::{Error, Result};
+use crate::sql::Sql;
+
+/// Which items to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Codes of types; nothing means all.
+    pub types: Option<Vec<String>>,
+    pub kinds: Option<Vec<Kind>>,
+    pub read: Option<bool>,
+    pub side: Side,
+    pub target: Option<Target>,
+    pub action: Option<String>,
+    /// The partner's id.
+    pub sender: Option<String>,
+    /// Published at or after this instant.
+    pub since: Option<Millis>,
+    /// Published before this instant.
+    pub until: Option<Millis>,
+}
+
+/// Which part of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// How many items at the most.
+    pub many: usize,
+    /// From which end.
+    pub end: End,
+    /// Only items older than this one.
+    pub older_than: Option<Seq>,
+    /// Only items newer than this one.
+    pub newer_than: Option<Seq>,
+}
+
+/// An end of a list that is shown newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Newest,
+    Oldest,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Newest first.
+    pub items: Vec<Item>,
+    /// Whether the list goes on beyond the end that was walked towards.
+    pub has_more: bool,
+}
+
+/// A page of a user's inbox, which is synced first where it is behind.
+pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, window: Window) -> Result<Page> {
+    let mut catalogue = catalogue::cached(app, tenant).await?;
+    let mut is_synced = false;
+    loop {
+        let rows = statement(app, tenant, user, filter, window, &catalogue).all(&app.db.read).await?;
+        let standings = rows.iter().take(1).map(Standing::read).collect::<Result<Vec<_>>>()?;
+        if let Some(newer) = standing::check(app, tenant, &standings, &catalogue, &mut is_synced).await? {
+            catalogue = newer;
+            continue;
+        }
+        if let Some(unknown) = unknown_type(filter, &catalogue) {
+            return Err(Error::bad_input("filter.types", format!("no message type {unknown:?}")));
+        }
+        let mut items = Vec::with_capacity(rows.len());
+        for row in &rows {
+            items.extend(Item::read(row, &catalogue)?);
+        }
+        let has_more = items.len() > window.many;
+        items.truncate(window.many);
+        if window.end == End::Oldest {
+            items.reverse();
+        }
+        return Ok(Page { items, has_more });
+    }
+}
+
+fn unknown_type<'a>(filter: &'a Filter, catalogue: &Catalogue) -> Option<&'a String> {
+    filter.types.as_deref()?.iter().find(|code| catalogue.message_type(code).is_none())
+}
+
+/// The one statement: where the inbox stands, and the page with all that is shown of it.
+///
+/// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
+/// merged. So a page costs the number of types, never the length of the inbox. Filters by what is in the notification
+/// (kind, target, action, sender) probe it for every item that is passed over.
+pub fn statement(
+    app: &App,
+    tenant: &Tenant,
+    user: UserId,
+    filter: &Filter,
+    window: Window,
+    catalogue: &Arc<Catalogue>,
+) -> Sql {
+    let order = if window.end == End::Newest { "DESC" } else { "ASC" };
+    let limit = i64::try_from(window.many).unwrap_or(i64::MAX - 1) + 1;
+    let chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
+    let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| chosen(&kind.code)).map(|kind| kind.id).collect();
+
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(item::COLUMNS).push(", ").push(&Profile::columns("s"));
+    sql.push(" FROM (");
+    standing::push(&mut sql, tenant, &[user], &|_, _| {});
+    sql.push(") h LEFT JOIN (SELECT b.user_id, b.seq FROM (");
+    let branches =
+        types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
+    let mut is_empty = true;
+    for (place, branch) in branches.enumerate() {
+        sql.push(if place > 0 { " UNION ALL " } else { "" });
+        push_branch(&mut sql, tenant, user, branch, filter, window, app.now());
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(limit).push(&format!(") b{place}"));
+        is_empty = false;
+    }
+    if is_empty {
+        sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id = -1");
+    }
+    sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(limit);
+    sql.push(") x ON x.user_id = h.h_user_id LEFT JOIN inbox_item i ON i.user_id = x.user_id AND i.seq = x.seq");
+    item::push_joins(&mut sql, tenant);
+    sql.push(&format!(" ORDER BY i.seq {order}"));
+    sql
+}
+
+fn push_branch(
+    sql: &mut Sql,
+    tenant: &Tenant,
+    user: UserId,
+    (kind, range): (TypeId, Range),
+    filter: &Filter,
+    window: Window,
+    now: Millis,
+) {
+    sql.push("SELECT user_id, seq FROM (SELECT i.user_id, i.seq FROM inbox_item i");
+    push_filter_joins(sql, tenant, filter);
+    sql.push(" WHERE ");
+    push_range(sql, Place::from(user), Place::from(kind), range, now);
+    if let Some(seq) = window.older_than {
+        sql.push(" AND i.seq < ").bind(seq);
+    }
+    if let Some(seq) = window.newer_than {
+        sql.push(" AND i.seq > ").bind(seq);
+    }
+    push_instant(sql, tenant, ">=", filter.since);
+    push_instant(sql, tenant, "<", filter.until);
+}
+
+/// Instants never go back along the log, so a bound in time is a bound of seqs: one probe of
+/// `notification_published_at`. Nothing was published at or after it: no seq is.
+fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Millis>) {
+    let Some(instant) = instant else { return };
+    sql.push(&format!(" AND i.seq {side} COALESCE((SELECT f.seq FROM notification f WHERE f.tenant_id = "));
+    sql.bind(tenant.id).push(" AND f.published_at >= ").bind(instant);
+    sql.push(&format!(" ORDER BY f.published_at, f.seq LIMIT 1), {})", i64::MAX));
+}
+
+fn push_filter_joins(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
+    let Filter { kinds, target, action, sender, .. } = filter;
+    if kinds.is_none() && target.is_none() && action.is_none() && sender.is_none() {
+        return;
+    }
+    sql.push(" JOIN notification f ON f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
+    if let Some(kinds) = kinds {
+        let kinds: Vec<i64> = kinds.iter().map(|kind| *kind as i64).collect();
+        sql.push(" AND f.kind").in_ids(&kinds);
+    }
+    if let Some(target) = target {
+        push_target(sql, "f", target);
+    }
+    if let Some(action) = action {
+        sql.push(" AND f.action_id = (SELECT c.id FROM action c WHERE c.tenant_id = ").bind(tenant.id);
+        sql.push(" AND c.code = ").bind(action.clone()).push(")");
+    }
+    if let Some(sender) = sender {
+        sql.push(" AND f.sender_id = (SELECT c.id FROM users c WHERE c.tenant_id = ").bind(tenant.id);
+        sql.push(" AND c.external_id = ").bind(sender.clone()).push(")");
+    }
+}
+
+/// Adds that a notification is about a target.
+pub(super) fn push_target(sql: &mut Sql, alias: &str, target: &Target) {
+    sql.push(&format!(" AND {alias}.target_type = ")).bind(target.target_type.clone());
+    sql.push(&format!(" AND {alias}.target_id = ")).bind(target.id.clone());
+}

@@ -1,0 +1,133 @@
+//! Whether an inbox is behind the log: the question before every read.
+
+use std::sync::Arc;
+
+use entity::ids::{Seq, UserId};
+use sea_orm::{DbBackend, QueryResult};
+
+use super::shelf::Place;
+use super::sync;
+use crate::app::App;
+use crate::domain::catalogue::{self, Catalogue};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// Entries of the log after which a cursor is moved although none of them was for the user, so that the next
+/// question does not look at them again.
+pub const IDLE_GAP: i64 = 1000;
+
+/// Where an inbox stood in the moment of a statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    pub user: UserId,
+    /// Something was published for the user that his inbox has not got.
+    pub is_behind: bool,
+    /// The inbox is complete up to here: to the end of the log, unless it is behind.
+    pub complete_upto: Seq,
+    /// Of the catalogue that the rest of the statement saw.
+    pub catalogue_version: i64,
+}
+
+impl Standing {
+    /// The columns of [`push`].
+    pub fn read(row: &QueryResult) -> Result<Self> {
+        let is_behind = row.try_get::<i32>("", "h_behind")? == 1;
+        Ok(Self {
+            user: row.try_get("", "h_user_id")?,
+            is_behind,
+            complete_upto: row.try_get("", if is_behind { "h_cursor_seq" } else { "h_last_seq" })?,
+            catalogue_version: row.try_get("", "h_version")?,
+        })
+    }
+}
+
+/// Decides whether what a statement read can be shown. If not, does what is missing (reads the newer catalogue, syncs
+/// the inboxes that are behind) and returns the catalogue to ask again with.
+///
+/// Inboxes are synced once a request: what is sent meanwhile comes after it, and a busy user is not kept waiting.
+pub async fn check(
+    app: &App,
+    tenant: &Tenant,
+    standings: &[Standing],
+    catalogue: &Arc<Catalogue>,
+    is_synced: &mut bool,
+) -> Result<Option<Arc<Catalogue>>> {
+    let version = standings.iter().map(|of| of.catalogue_version).max().unwrap_or(catalogue.version);
+    if version != catalogue.version {
+        return Ok(Some(catalogue::at(app, tenant, version).await?));
+    }
+    let mut behind: Vec<UserId> = standings.iter().filter(|of| of.is_behind).map(|of| of.user).collect();
+    if behind.is_empty() || *is_synced {
+        return Ok(None);
+    }
+    behind.sort_unstable();
+    behind.dedup();
+    sync::caught_up(app, tenant, &behind).await?;
+    *is_synced = true;
+    Ok(Some(catalogue.clone()))
+}
+
+/// The columns that [`push`] gives to a table `h`, for a statement's SELECT.
+pub const COLUMNS: &str = "h.h_user_id, h.h_behind, h.h_cursor_seq, h.h_last_seq, h.h_version";
+
+/// Adds a sub-select with one row for each of the users, and `extra` as one more column of it.
+///
+/// Its LIMIT keeps the planners from merging it with the rest, where it would be asked again for every row.
+pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], extra: &dyn Fn(&mut Sql, Place<'_>)) {
+    let one = |sql: &mut Sql, user: Place<'_>, which: &dyn Fn(&mut Sql)| {
+        sql.push("SELECT u.id AS h_user_id, u.cursor_seq AS h_cursor_seq, t.last_seq AS h_last_seq, ");
+        sql.push("t.catalogue_version AS h_version, ");
+        push_behind(sql, tenant, user);
+        sql.push(" AS h_behind");
+        extra(sql, user);
+        sql.push(" FROM users u JOIN tenant t ON t.id = u.tenant_id WHERE t.id = ").bind(tenant.id);
+        sql.push(" AND u.id");
+        which(sql);
+    };
+    if sql.backend() == DbBackend::MySql {
+        for (place, user) in users.iter().enumerate() {
+            sql.push(if place > 0 { " UNION ALL (" } else { "(" });
+            one(sql, Place::from(*user), &|sql| {
+                sql.push(" = ").bind(*user);
+            });
+            sql.push(")");
+        }
+    } else {
+        one(sql, Place::Column("u.id"), &|sql| {
+            sql.in_ids(users);
+        });
+    }
+    sql.push(" LIMIT 1000000");
+}
+
+/// Adds 1 or 0: whether the log has something for the user `u` of the tenant `t` after his cursor.
+///
+/// Three ways, the cheapest that answers. Nothing new in the log: no. A gap smaller than the number of channels he
+/// listens to: walk the log from his cursor (`publication_seq`) and probe his subscriptions. Else: look at the newest
+/// publication of each of his channels (the end of a range of `publication`'s key). A gap of [`IDLE_GAP`] says yes.
+fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
+    sql.push("CASE WHEN t.last_seq <= u.cursor_seq THEN 0 WHEN t.last_seq - u.cursor_seq > ");
+    sql.push(&IDLE_GAP.to_string()).push(" THEN 1 WHEN t.last_seq - u.cursor_seq <= u.subscription_count + 1 THEN ");
+    sql.push("CASE WHEN (SELECT p.seq FROM publication p WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ");
+    push_cursor(sql, user);
+    sql.push(" AND (p.channel_id = ").bind(tenant.everyone);
+    sql.push(" OR EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = ");
+    user.push(sql);
+    sql.push(" AND s.channel_id = p.channel_id)) ORDER BY p.seq LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END ");
+    sql.push("WHEN (SELECT MAX(p.seq) FROM publication p WHERE p.channel_id = ").bind(tenant.everyone);
+    sql.push(") > u.cursor_seq THEN 1 WHEN EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = ");
+    user.push(sql);
+    sql.push(" AND (SELECT MAX(p.seq) FROM publication p WHERE p.channel_id = s.channel_id) > u.cursor_seq) ");
+    sql.push("THEN 1 ELSE 0 END");
+}
+
+/// His cursor: where the user is a constant, as a sub-select that the planner can look up.
+fn push_cursor(sql: &mut Sql, user: Place<'_>) {
+    match user {
+        Place::Column(_) => drop(sql.push("u.cursor_seq")),
+        Place::Constant(user) => {
+            sql.push("(SELECT c.cursor_seq FROM users c WHERE c.id = ").bind(user).push(")");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Sync: pulling what is new on a user's channels into his inbox, once, up to a place in the log.
+//!
+//! The user's row is locked first, then the end of the log is read, then everything up to it is inserted and the
+//! cursor moved there. Since seqs are given in commit order, what is at or before that end is all there to be seen,
+//! and since every change of what a user hears takes the same lock, it falls before or after the whole of it.
+
+use entity::ids::{ChannelId, Seq, UserId};
+use sea_orm::DatabaseTransaction;
+
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::domain::preference;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::sql::Sql;
+
+/// Users of one transaction: their rows are locked in it.
+const USERS_PER_TRANSACTION: usize = 500;
+
+/// Up to this gap users are synced together by walking the log; beyond it (and beyond the number of his channels)
+/// each by himself, channel by channel.
+const NEAR_GAP: i64 = 256;
+
+/// The most items that one transaction makes for a user.
+const ITEMS_PER_TRANSACTION: i64 = 5000;
+
+/// A user whose row is locked.
+#[derive(Clone, Copy, Debug)]
+struct Locked {
+    user: UserId,
+    cursor: Seq,
+    subscription_count: i64,
+}
+
+/// Brings inboxes up to the end of the log, however far behind, in transactions of a bounded size.
+pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<()> {
+    for users in users.chunks(USERS_PER_TRANSACTION) {
+        let mut behind = users.to_vec();
+        while !behind.is_empty() {
+            behind = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await.map(|(_, left)| left))?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that
+/// end. The users' rows stay locked until it commits.
+///
+/// Call [`caught_up`] before the transaction, so that little is left to do in it.
+pub async fn within(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
+    let (end, mut behind) = pull(txn, tenant, users, now).await?;
+    let mut at = end;
+    while !behind.is_empty() {
+        (at, behind) = pull(txn, tenant, &behind, now).await?;
+    }
+    Ok(at.min(end))
+}
+
+/// One step: returns the end of the log and those users who have not reached it yet.
+async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<(Seq, Vec<UserId>)> {
+    let (locked, end) = lock(txn, tenant, users).await?;
+    let gap = |of: &Locked| end.0 - of.cursor.0;
+    let (near, far): (Vec<Locked>, Vec<Locked>) =
+        locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
+    if !near.is_empty() {
+        walk_log(txn, tenant, &near, end, now).await?;
+        move_cursors(txn, &near, end).await?;
+    }
+    let mut behind = Vec::new();
+    for of in far {
+        let reached = walk_channels(txn, tenant, of, end, now).await?;
+        move_cursors(txn, &[of], reached).await?;
+        if reached < end {
+            behind.push(of.user);
+        }
+    }
+    Ok((end, behind))
+}
+
+/// Locks the users' rows, in the order of their ids, and reads the end of the log.
+///
+/// The end may be from before the wait for the lock. That is no harm: it is a place in the log all the same, and what
+/// comes after it stays for the next time.
+async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> Result<(Vec<Locked>, Seq)> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT u.id, u.cursor_seq, u.subscription_count, (SELECT t.last_seq FROM tenant t WHERE t.id = ")
+        .bind(tenant.id)
+        .push(") AS last_seq FROM users u WHERE u.id")
+        .in_ids(users)
+        .push(" AND u.tenant_id = ")
+        .bind(tenant.id)
+        .push(" ORDER BY u.id")
+        .for_update();
+    let rows = sql.all(txn).await?;
+    let end = rows.first().ok_or_else(|| Error::internal("a user to sync has no row"))?.try_get("", "last_seq")?;
+    let locked = rows.iter().map(|row| {
+        Ok(Locked {
+            user: row.try_get("", "id")?,
+            cursor: row.try_get("", "cursor_seq")?,
+            subscription_count: row.try_get("", "subscription_count")?,
+        })
+    });
+    Ok((locked.collect::<Result<_>>()?, end))
+}
+
+/// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
+/// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
+async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Result<()> {
+    let start = users.iter().map(|of| of.cursor).min().unwrap_or(end);
+    let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
+    let mut sql = Sql::new(txn);
+    push_insert(&mut sql, "u.id");
+    sql.push(" JOIN users u ON u.id").in_ids(&ids);
+    sql.push(" WHERE p.tenant_id = ")
+        .bind(tenant.id)
+        .push(" AND p.seq > ")
+        .bind(start)
+        .push(" AND p.seq <= ")
+        .bind(end);
+    sql.push(" AND p.seq > u.cursor_seq AND (p.channel_id = ").bind(tenant.everyone);
+    sql.push(" OR EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
+    sql.push(" AND s.since_seq < p.seq))");
+    push_conditions(&mut sql, tenant, "u.id", now);
+    sql.run(txn).await?;
+    Ok(())
+}
+
+/// From the user's channels to the log: those of his channels that have something new, then the range of each
+/// (`publication`'s key). Costs his channels and what is new on them, however long the log. Returns how far it came.
+async fn walk_channels(txn: &DatabaseTransaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<Seq> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
+    sql.push(" AND (SELECT MAX(p.seq) FROM publication p WHERE p.channel_id = s.channel_id) > ").bind(of.cursor);
+    let rows = sql.all(txn).await?;
+    let mut channels: Vec<ChannelId> =
+        rows.iter().map(|row| row.try_get("", "channel_id")).collect::<std::result::Result<_, _>>()?;
+    channels.push(tenant.everyone);
+
+    let mut reached = end;
+    if end.0 - of.cursor.0 > ITEMS_PER_TRANSACTION {
+        let mut sql = Sql::new(txn);
+        sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").in_ids(&channels);
+        sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(end);
+        sql.push(" ORDER BY p.seq LIMIT 1 OFFSET ").bind(ITEMS_PER_TRANSACTION);
+        if let Some(row) = sql.one(txn).await? {
+            reached = row.try_get("", "seq")?;
+        }
+    }
+    let mut sql = Sql::new(txn);
+    let user = of.user.to_string();
+    push_insert(&mut sql, &user);
+    sql.push(" WHERE p.channel_id").in_ids(&channels);
+    sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
+    push_conditions(&mut sql, tenant, &user, now);
+    sql.run(txn).await?;
+    Ok(reached)
+}
+
+fn push_insert(sql: &mut Sql, user: &str) {
+    sql.push(&format!(
+        "INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT {user}, p.seq, p.type_id, 0, \
+         p.expires_at FROM publication p JOIN message_type mt ON mt.id = p.type_id"
+    ));
+}
+
+/// What a user does himself, what has expired and what he does not want never comes in; what came by two channels
+/// comes in once.
+fn push_conditions(sql: &mut Sql, tenant: &Tenant, user: &str, now: Millis) {
+    sql.push(&format!(
+        " AND (p.actor_id IS NULL OR p.actor_id <> {user}) AND (p.expires_at IS NULL OR p.expires_at > "
+    ));
+    sql.bind(now).push(") AND ");
+    preference::push_wants(sql, tenant, user, "p");
+    sql.or_ignore("inbox_item.seq");
+}
+
+async fn move_cursors(txn: &DatabaseTransaction, users: &[Locked], to: Seq) -> Result<()> {
+    let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE users SET cursor_seq = ").bind(to).push(" WHERE id").in_ids(&ids);
+    sql.push(" AND cursor_seq < ").bind(to);
+    sql.run(txn).await?;
+    Ok(())
+}

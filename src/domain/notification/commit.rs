@@ -1,0 +1,139 @@
+//! Group commit: the sends that wait while one transaction is under way go into the next one together.
+//!
+//! The tenant's row is locked from the moment a seq is taken until the commit, so that seqs are given in commit order.
+//! Alone, each send would hold it for the time of a commit, and a tenant could send no faster than the disk can sync.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::draft::Draft;
+use super::send::{self, Outcome, Written};
+use crate::app::App;
+use crate::database::transaction;
+use crate::domain::catalogue;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+
+/// Sends that go into one transaction, unless a single batch has more.
+const DRAFTS_PER_TRANSACTION: usize = 1000;
+
+/// How often a transaction is tried again because the catalogue or an idempotency key changed under it.
+const TRIES: usize = 5;
+
+/// Sends of one tenant that wait for the next transaction.
+#[derive(Debug, Default)]
+pub struct Outbox(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    jobs: Vec<Job>,
+    /// Whether somebody is committing, who will look here again.
+    is_draining: bool,
+}
+
+/// Drafts that are sent all or none, and who waits for it.
+#[derive(Debug)]
+struct Job {
+    drafts: Vec<Draft>,
+    done: oneshot::Sender<Result<Vec<Outcome>>>,
+}
+
+/// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
+///
+/// Goes on when the caller goes away: what it began is then sent, or not, but never half.
+pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Vec<Outcome>> {
+    let (done, outcome) = oneshot::channel();
+    let begins = {
+        let mut waiting = tenant.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.jobs.push(Job { drafts, done });
+        !std::mem::replace(&mut waiting.is_draining, true)
+    };
+    if begins {
+        tokio::spawn(drain(app.clone(), tenant.clone()));
+    }
+    outcome.await.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
+}
+
+async fn drain(app: Arc<App>, tenant: Arc<Tenant>) {
+    loop {
+        let jobs = {
+            let mut waiting = tenant.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if waiting.jobs.is_empty() {
+                waiting.is_draining = false;
+                return;
+            }
+            let mut many = 0;
+            let fits = waiting.jobs.iter().position(|job| {
+                many += job.drafts.len();
+                many > DRAFTS_PER_TRANSACTION
+            });
+            let fits = fits.unwrap_or(waiting.jobs.len()).max(1);
+            waiting.jobs.drain(..fits).collect::<Vec<Job>>()
+        };
+        settle(&app, &tenant, jobs).await;
+    }
+}
+
+/// Commits jobs together. Where the database refuses them, each by itself, so that one bears no blame for another.
+async fn settle(app: &App, tenant: &Tenant, jobs: Vec<Job>) {
+    let drafts: Vec<Vec<Draft>> = jobs.iter().map(|job| job.drafts.clone()).collect();
+    match together(app, tenant, drafts).await {
+        Ok(outcomes) => {
+            for (job, outcome) in jobs.into_iter().zip(outcomes) {
+                // Who has gone away does not want to know.
+                let _ = job.done.send(outcome);
+            }
+        }
+        Err(error) if jobs.len() == 1 => {
+            for job in jobs {
+                let _ = job.done.send(Err(match error {
+                    Error::Unavailable(ref message) => Error::Unavailable(message.clone()),
+                    _ => Error::internal(format!("a send failed: {error:?}")),
+                }));
+            }
+        }
+        Err(_) => {
+            for job in jobs {
+                let outcome = together(app, tenant, vec![job.drafts]).await;
+                let only = outcome.and_then(|mut outcomes| outcomes.pop().unwrap_or_else(|| Ok(Vec::new())));
+                let _ = job.done.send(only);
+            }
+        }
+    }
+}
+
+/// One transaction for all the jobs that can be sent; the outcome of each, in their order.
+async fn together(app: &App, tenant: &Tenant, mut jobs: Vec<Vec<Draft>>) -> Result<Vec<Result<Vec<Outcome>>>> {
+    let mut refused: HashMap<usize, Error> = HashMap::new();
+    for _ in 0..TRIES {
+        let sendable: Vec<&[Draft]> = jobs
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| !refused.contains_key(place))
+            .map(|(_, job)| job.as_slice())
+            .collect();
+        match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
+            Ok(Written::All(outcomes)) => {
+                let mut outcomes = outcomes.into_iter();
+                let lost = || Err(Error::internal("a send got lost"));
+                let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);
+                return Ok((0..jobs.len()).map(of).collect());
+            }
+            Ok(Written::Nothing { catalogue_version }) => {
+                let catalogue = catalogue::at(app, tenant, catalogue_version).await?;
+                for (place, job) in jobs.iter_mut().enumerate() {
+                    match job.iter().map(|draft| draft.renewed(&catalogue)).collect() {
+                        Ok(renewed) => *job = renewed,
+                        Err(error) => drop(refused.insert(place, error)),
+                    }
+                }
+            }
+            // Somebody used the same idempotency key at the same time; now it is there to be found.
+            Err(error) if crate::database::is_duplicate(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()))
+}

@@ -1,0 +1,174 @@
+//! Sending: one notification and one publication a channel, whatever the size of the audience.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+
+use super::commit::commit;
+use super::draft::{Draft, Input, prepare};
+use super::{Notification, by_keys, load, write};
+use crate::app::App;
+use crate::domain::check;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+
+/// The most notifications of one call.
+const INPUTS: usize = 1000;
+
+/// What came of a send.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub notification: Notification,
+    /// The idempotency key had been used, and nothing new was sent.
+    pub is_replayed: bool,
+}
+
+/// What came of a draft.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    New(Box<Notification>),
+    /// The number of what was sent under the key before.
+    Replayed(i64),
+}
+
+/// What came of a transaction.
+pub(super) enum Written {
+    /// The outcomes of the jobs, in their order.
+    All(Vec<Result<Vec<Outcome>>>),
+    /// Nothing, for the drafts were made by another version of the catalogue than this one.
+    Nothing { catalogue_version: i64 },
+}
+
+/// Sends up to 1,000 notifications in one transaction, all or none. `path` says where the caller gave each of them.
+///
+/// A key that was used before, here or in an earlier call, sends nothing and returns the first one's notification; with
+/// other content it is a `CONFLICT`. When this returns, what was sent is on disk.
+pub async fn send(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    inputs: &[Input],
+    path: impl Fn(usize) -> String,
+) -> Result<Vec<Sent>> {
+    check::count("inputs", inputs.len(), INPUTS)?;
+    if inputs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let drafts = prepare(app, tenant, inputs, path).await?;
+    let outcomes = commit(app, tenant, drafts).await?;
+    let number = |outcome: &Outcome| match outcome {
+        Outcome::Replayed(id) => Some(*id),
+        Outcome::New(_) => None,
+    };
+    let earlier: Vec<i64> = outcomes.iter().filter_map(number).collect();
+    let mut replayed: HashMap<i64, Notification> = HashMap::new();
+    if !earlier.is_empty() {
+        replayed.extend(load(app, tenant, &earlier).await?.into_iter().map(|of| (of.id, of)));
+    }
+    let sent = |outcome| match outcome {
+        Outcome::New(notification) => Ok(Sent { notification: *notification, is_replayed: false }),
+        Outcome::Replayed(id) => {
+            let notification = replayed.get(&id).cloned();
+            let notification = notification.ok_or_else(|| Error::internal("what was sent before has vanished"))?;
+            Ok(Sent { notification, is_replayed: true })
+        }
+    };
+    outcomes.into_iter().map(sent).collect()
+}
+
+/// Writes the drafts of jobs: all of each job, or none.
+///
+/// What can be read beforehand is; the seqs are taken as late as can be, for from then on the tenant's row is locked.
+pub(super) async fn write_jobs(
+    txn: &DatabaseTransaction,
+    app: &App,
+    tenant: &Tenant,
+    jobs: &[&[Draft]],
+) -> Result<Written> {
+    let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
+    let mut written = Vec::new();
+    if !new.is_empty() {
+        let channels = write::listened(txn, tenant, &new).await?;
+        let versions = new.iter().map(|draft| draft.catalogue_version);
+        let version = versions.clone().max().unwrap_or_default();
+        let is_uniform = versions.clone().all(|of| of == version);
+        let head = write::take_seqs(txn, tenant, new.len(), version, app.now()).await?;
+        let Some(head) = head.filter(|_| is_uniform) else {
+            let (_, catalogue_version) = crate::domain::tenant::head(txn, tenant).await?;
+            return Ok(Written::Nothing { catalogue_version });
+        };
+        written = write::notifications(txn, tenant, &new, &head).await?;
+        write::publications(txn, tenant, &new, &written, &channels).await?;
+        write::items(txn, tenant, &new, &written).await?;
+    }
+    let outcome = |fate| match fate {
+        Fate::New(place) => Outcome::New(Box::new(written[place].clone())),
+        Fate::SameAs(place) => Outcome::Replayed(written[place].id),
+        Fate::Existing(id) => Outcome::Replayed(id),
+    };
+    let outcomes = fates.into_iter().map(|fates| Ok(fates?.into_iter().map(outcome).collect()));
+    Ok(Written::All(outcomes.collect()))
+}
+
+/// What becomes of a draft. Places are those of the new ones.
+enum Fate {
+    New(usize),
+    /// Another new one in the same transaction has its key.
+    SameAs(usize),
+    /// The notification with this number was sent under its key before.
+    Existing(i64),
+}
+
+struct Sorted<'a> {
+    /// By job and draft; an error refuses the whole job.
+    fates: Vec<Result<Vec<Fate>>>,
+    new: Vec<&'a Draft>,
+}
+
+/// Tells new drafts from those that were sent before.
+async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft]]) -> Result<Sorted<'a>> {
+    let keys: Vec<&str> = jobs.iter().copied().flatten().filter_map(|draft| draft.idempotency_key.as_deref()).collect();
+    let found = by_keys(db, tenant, &keys).await?;
+    let existing: HashMap<String, (i64, i64)> =
+        found.into_iter().map(|(key, id, fingerprint)| (key, (id, fingerprint))).collect();
+    let mut sorted = Sorted { fates: Vec::with_capacity(jobs.len()), new: Vec::new() };
+    let mut used: HashMap<&str, usize> = HashMap::new();
+    for job in jobs {
+        let (before, mut fates) = (sorted.new.len(), Ok(Vec::with_capacity(job.len())));
+        for draft in *job {
+            let fate = fate(draft, &existing, &mut used, &mut sorted.new);
+            match (fate, &mut fates) {
+                (Ok(fate), Ok(fates)) => fates.push(fate),
+                (Err(error), Ok(_)) => fates = Err(error),
+                (_, Err(_)) => break,
+            }
+        }
+        if fates.is_err() {
+            sorted.new.truncate(before);
+            used.retain(|_, place| *place < before);
+        }
+        sorted.fates.push(fates);
+    }
+    Ok(sorted)
+}
+
+fn fate<'a>(
+    draft: &'a Draft,
+    existing: &HashMap<String, (i64, i64)>,
+    used: &mut HashMap<&'a str, usize>,
+    new: &mut Vec<&'a Draft>,
+) -> Result<Fate> {
+    if let Some(key) = draft.idempotency_key.as_deref() {
+        let conflict = || Error::Conflict(format!("the idempotency key {key:?} was used for something else"));
+        if let Some((id, fingerprint)) = existing.get(key) {
+            return if *fingerprint == draft.fingerprint { Ok(Fate::Existing(*id)) } else { Err(conflict()) };
+        }
+        if let Some(place) = used.get(key) {
+            let is_same = new[*place].fingerprint == draft.fingerprint;
+            return if is_same { Ok(Fate::SameAs(*place)) } else { Err(conflict()) };
+        }
+        used.insert(key, new.len());
+    }
+    new.push(draft);
+    Ok(Fate::New(new.len() - 1))
+}

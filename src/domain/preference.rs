@@ -1,0 +1,255 @@
+//! What users want to hear, by action and by message type, with the tenant's defaults below.
+
+use std::collections::{BTreeMap, HashMap};
+
+use entity::ids::{ActionId, UserId};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
+
+use super::catalogue::{Catalogue, current, raise_version};
+use super::check;
+use super::inbox::sync;
+use super::tenant::Tenant;
+use crate::app::App;
+use crate::database::transaction;
+use crate::error::{Error, Result};
+use crate::sql::{Existing, Rows, Sql, insert};
+
+/// The most preferences of each kind in one call.
+const CHANGES: usize = 1000;
+
+/// What a preference is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i16)]
+pub enum Scope {
+    /// Something that happens to targets.
+    Action = 0,
+    /// A category of notifications.
+    Type = 1,
+}
+
+impl Scope {
+    /// From a table.
+    pub fn of(scope: i16) -> Self {
+        if scope == 1 { Self::Type } else { Self::Action }
+    }
+}
+
+/// One switch as its user sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preference {
+    /// An action, or a message type's code.
+    pub code: String,
+    pub enabled: bool,
+    /// Whether the user has set it himself.
+    pub is_own: bool,
+}
+
+/// All of a user's switches.
+#[derive(Clone, Debug, Default)]
+pub struct Preferences {
+    /// Every action that the tenant has a default for or the user has set, by code.
+    pub actions: Vec<Preference>,
+    /// Every message type, in catalogue order.
+    pub types: Vec<Preference>,
+}
+
+/// A switch to set; nothing puts it back to the default.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub code: String,
+    pub enabled: Option<bool>,
+}
+
+/// The rows of actions, made when they are first mentioned.
+pub async fn actions(app: &App, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, ActionId>> {
+    let mut known = HashMap::with_capacity(codes.len());
+    let mut unknown: Vec<&str> = Vec::new();
+    for code in codes {
+        match app.caches.actions.get(&(tenant.id, code.clone())).await {
+            Some(action) => drop(known.insert(code.clone(), action)),
+            None if unknown.contains(&code.as_str()) => {}
+            None => unknown.push(code),
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(known);
+    }
+    let mut found = find_actions(&app.db.read, tenant, &unknown).await?;
+    unknown.retain(|code| !found.contains_key(*code));
+    if !unknown.is_empty() {
+        let rows = || unknown.iter().map(|code| vec![Value::from(tenant.id), (*code).into()]).collect();
+        transaction!(app.db, |txn| {
+            let columns = &["tenant_id", "code"];
+            insert(txn, Rows { table: "action", columns, values: rows() }, Existing::Kept).await
+        })?;
+        found.extend(find_actions(&app.db.read, tenant, &unknown).await?);
+    }
+    for (code, action) in found {
+        app.caches.actions.insert((tenant.id, code.clone()), action).await;
+        known.insert(code, action);
+    }
+    Ok(known)
+}
+
+async fn find_actions(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
+    let mut found = HashMap::new();
+    for codes in codes.chunks(1000) {
+        let mut sql = Sql::new(db);
+        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND code").in_texts(codes);
+        for row in sql.all(db).await? {
+            found.insert(row.try_get("", "code")?, row.try_get("", "id")?);
+        }
+    }
+    Ok(found)
+}
+
+/// All switches of a user.
+pub async fn of(app: &App, tenant: &Tenant, user: UserId) -> Result<Preferences> {
+    let catalogue = current(app, tenant).await?;
+    let db = &app.db.read;
+    let mut sql = Sql::new(db);
+    sql.push("SELECT f.scope, f.subject_id, f.enabled FROM preference f WHERE f.user_id = ").bind(user);
+    let mut own = BTreeMap::new();
+    for row in sql.all(db).await? {
+        let key = (Scope::of(row.try_get("", "scope")?), row.try_get::<i64>("", "subject_id")?);
+        own.insert(key, row.try_get::<bool>("", "enabled")?);
+    }
+    let types = catalogue.types.iter().map(|kind| {
+        let key = (Scope::Type, kind.id.0);
+        let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
+        Preference { code: kind.code.clone(), enabled: enabled || kind.mandatory, is_own: own.contains_key(&key) }
+    });
+    Ok(Preferences { types: types.collect(), actions: by_action(app, tenant, &catalogue, &own).await? })
+}
+
+async fn by_action(
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    own: &BTreeMap<(Scope, i64), bool>,
+) -> Result<Vec<Preference>> {
+    let named = |(scope, id): &(Scope, i64)| (*scope == Scope::Action).then_some(*id);
+    let ids: Vec<i64> = own.keys().chain(catalogue.defaults.keys()).filter_map(named).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").in_ids(&ids);
+    let mut actions = Vec::new();
+    for row in sql.all(&app.db.read).await? {
+        let key = (Scope::Action, row.try_get::<i64>("", "id")?);
+        let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
+        actions.push(Preference { code: row.try_get("", "code")?, enabled, is_own: own.contains_key(&key) });
+    }
+    actions.sort_by(|a, b| a.code.cmp(&b.code));
+    Ok(actions)
+}
+
+/// Sets switches of a user. What was published before stays as he had it then: his inbox is synced first.
+///
+/// Switching a mandatory type off is `BAD_USER_INPUT`.
+pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change], types: &[Change]) -> Result<()> {
+    let catalogue = current(app, tenant).await?;
+    for (place, change) in types.iter().enumerate() {
+        let mandatory = catalogue.message_type(&change.code).is_some_and(|kind| kind.mandatory);
+        if mandatory && change.enabled == Some(false) {
+            let message = format!("the message type {:?} is mandatory", change.code);
+            return Err(Error::bad_input(format!("types[{place}].enabled"), message));
+        }
+    }
+    let changes = resolve(app, tenant, &catalogue, actions, types).await?;
+    sync::caught_up(app, tenant, &[user]).await?;
+    transaction!(app.db, |txn| {
+        sync::within(txn, tenant, &[user], app.now()).await?;
+        set(txn, "preference", "user_id", user.into(), &changes).await
+    })
+}
+
+/// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.
+pub async fn save_defaults(app: &App, tenant: &Tenant, actions: &[Change], types: &[Change]) -> Result<()> {
+    let catalogue = current(app, tenant).await?;
+    let changes = resolve(app, tenant, &catalogue, actions, types).await?;
+    transaction!(app.db, |txn| {
+        raise_version(txn, tenant).await?;
+        set(txn, "default_preference", "tenant_id", tenant.id.into(), &changes).await
+    })
+}
+
+type Resolved = BTreeMap<(Scope, i64), Option<bool>>;
+
+async fn resolve(
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    by_action: &[Change],
+    by_type: &[Change],
+) -> Result<Resolved> {
+    check::count("actions", by_action.len(), CHANGES)?;
+    check::count("types", by_type.len(), CHANGES)?;
+    let mut changes = BTreeMap::new();
+    for (place, change) in by_type.iter().enumerate() {
+        let kind = catalogue.message_type(&change.code).ok_or_else(|| {
+            Error::bad_input(format!("types[{place}].code"), format!("no message type {:?}", change.code))
+        })?;
+        changes.insert((Scope::Type, kind.id.0), change.enabled);
+    }
+    for (place, change) in by_action.iter().enumerate() {
+        check::code(&format!("actions[{place}].code"), &change.code)?;
+    }
+    let codes: Vec<String> = by_action.iter().map(|change| change.code.clone()).collect();
+    let known = actions(app, tenant, &codes).await?;
+    for change in by_action {
+        let action = known.get(&change.code).ok_or_else(|| Error::internal("an action vanished while being made"))?;
+        changes.insert((Scope::Action, action.0), change.enabled);
+    }
+    Ok(changes)
+}
+
+/// Takes out all that is named and puts in what is not back to the default.
+async fn set(
+    txn: &DatabaseTransaction,
+    table: &'static str,
+    owner: &'static str,
+    id: Value,
+    to: &Resolved,
+) -> Result<()> {
+    for scope in [Scope::Action, Scope::Type] {
+        let subjects: Vec<i64> = to.keys().filter(|(of, _)| *of == scope).map(|(_, id)| *id).collect();
+        if subjects.is_empty() {
+            continue;
+        }
+        let mut sql = Sql::new(txn);
+        sql.push(&format!("DELETE FROM {table} WHERE {owner} = ")).bind(id.clone());
+        sql.push(" AND scope = ").bind(scope as i16).push(" AND subject_id").in_ids(&subjects);
+        sql.run(txn).await?;
+    }
+    let row = |(&(scope, subject), enabled): (&(Scope, i64), &Option<bool>)| {
+        enabled.map(|on| vec![id.clone(), (scope as i16).into(), subject.into(), on.into()])
+    };
+    let columns: &'static [&'static str] = match owner {
+        "user_id" => &["user_id", "scope", "subject_id", "enabled"],
+        _ => &["tenant_id", "scope", "subject_id", "enabled"],
+    };
+    insert(txn, Rows { table, columns, values: to.iter().filter_map(row).collect() }, Existing::Kept).await?;
+    Ok(())
+}
+
+/// Adds that `user` wants to hear a notification: `subject` is the alias of its publication (or of itself), whose
+/// type is joined as `mt`. This is the one place where preferences decide.
+///
+/// Each of the four look-ups is one probe of a primary key.
+pub fn push_wants(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
+    sql.push("(mt.mandatory OR (");
+    for (scope, column) in [(Scope::Type, "type_id"), (Scope::Action, "action_id")] {
+        if scope == Scope::Action {
+            sql.push(" AND ");
+        }
+        let scope = scope as i16;
+        sql.push(&format!(
+            "COALESCE((SELECT f.enabled FROM preference f WHERE f.user_id = {user} AND f.scope = {scope} AND \
+             f.subject_id = {subject}.{column}), (SELECT d.enabled FROM default_preference d WHERE d.tenant_id = "
+        ));
+        sql.bind(tenant.id).push(&format!(" AND d.scope = {scope} AND d.subject_id = {subject}.{column}), TRUE)"));
+    }
+    sql.push("))");
+}

@@ -1,0 +1,101 @@
+//! Tenants: the unit of isolation. A tenant is made when a token first names him.
+
+use std::sync::Arc;
+
+use entity::ids::{ChannelId, TenantId};
+use sea_orm::ConnectionTrait;
+
+use super::channel;
+use super::notification::Outbox;
+use crate::app::App;
+use crate::database::transaction;
+use crate::error::{Error, Result};
+use crate::seal::Seal;
+use crate::sql::Sql;
+
+/// What never changes about a tenant, and his queue of sends.
+#[derive(Debug)]
+pub struct Tenant {
+    /// Leads every table.
+    pub id: TenantId,
+    /// As tokens name him.
+    pub code: String,
+    /// Seals the ids that his clients see.
+    pub seal: Seal,
+    /// What announcements to everyone are published to.
+    pub everyone: ChannelId,
+    /// Sends of this process that wait to be committed together.
+    pub outbox: Outbox,
+}
+
+/// The tenant called `code`, made now if this is his first mention.
+pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
+    if let Some(tenant) = app.caches.tenants.get(code).await {
+        return Ok(tenant);
+    }
+    let tenant = match find(app, code).await? {
+        Some(tenant) => tenant,
+        None => {
+            make(app, code).await?;
+            find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))?
+        }
+    };
+    let tenant = Arc::new(tenant);
+    app.caches.tenants.insert(code.to_owned(), tenant.clone()).await;
+    Ok(tenant)
+}
+
+async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push(
+        "SELECT t.id, t.id_key, c.id AS everyone FROM tenant t JOIN channel c ON c.tenant_id = t.id AND c.kind = ",
+    )
+    .bind(channel::Kind::Everyone as i16)
+    .push(" WHERE t.code = ")
+    .bind(code);
+    let Some(row) = sql.one(&app.db.read).await? else { return Ok(None) };
+    let key: Vec<u8> = row.try_get("", "id_key")?;
+    Ok(Some(Tenant {
+        id: row.try_get("", "id")?,
+        code: code.to_owned(),
+        seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
+        everyone: row.try_get("", "everyone")?,
+        outbox: Outbox::default(),
+    }))
+}
+
+/// Both rows in one transaction, and neither twice, however many requests name the tenant at once.
+async fn make(app: &App, code: &str) -> Result<()> {
+    let mut key = vec![0_u8; 16];
+    getrandom::fill(&mut key).map_err(Error::internal)?;
+    let now = app.now();
+    transaction!(app.db, |txn| {
+        let mut sql = Sql::new(txn);
+        sql.push("INSERT INTO tenant (code, id_key, created_at) VALUES (")
+            .bind(code)
+            .push(", ")
+            .bind(key.clone())
+            .push(", ")
+            .bind(now)
+            .push(")")
+            .or_ignore("code");
+        sql.run(txn).await?;
+        let mut sql = Sql::new(txn);
+        sql.push("INSERT INTO channel (tenant_id, kind, code, created_at) SELECT id, ")
+            .push(&format!("{}, '', ", channel::Kind::Everyone as i16))
+            .bind(now)
+            .push(" FROM tenant WHERE code = ")
+            .bind(code)
+            .or_ignore("channel.code");
+        sql.run(txn).await?;
+        Ok(())
+    })
+}
+
+/// The newest entry of the log and the version of the catalogue, as they are now.
+pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(entity::ids::Seq, i64)> {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT last_seq, catalogue_version FROM tenant WHERE id = ").bind(tenant.id);
+    let row = sql.one(db).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    Ok((row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?))
+}

@@ -1,0 +1,206 @@
+//! Users: recipients, known by the partner's own id and made when it is first mentioned.
+
+use std::collections::HashMap;
+
+use entity::ids::UserId;
+use sea_orm::{ConnectionTrait, QueryResult, Value};
+
+use super::check;
+use super::tenant::Tenant;
+use crate::app::App;
+use crate::database::transaction;
+use crate::error::{Error, Result};
+use crate::sql::{Existing, Rows, Sql, insert};
+
+/// A user as others see him.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// His row.
+    pub id: UserId,
+    /// The partner's id of him.
+    pub external_id: String,
+    /// As far as the partner has told it.
+    pub name: Option<String>,
+    /// An http(s) URL or a path.
+    pub avatar_url: Option<String>,
+    /// BCP 47.
+    pub locale: Option<String>,
+}
+
+/// A change of a profile: what is left out stays, `Some(None)` clears.
+#[derive(Clone, Debug, Default)]
+pub struct ProfileChange {
+    /// The partner's id of the user.
+    pub external_id: String,
+    pub name: Option<Option<String>>,
+    pub avatar_url: Option<Option<String>>,
+    pub locale: Option<Option<String>>,
+}
+
+impl Profile {
+    /// The columns that `read` wants, of the users table under `alias`.
+    pub fn columns(alias: &str) -> String {
+        format!(
+            "{alias}.id AS {alias}_id, {alias}.external_id AS {alias}_external_id, {alias}.name AS {alias}_name, \
+             {alias}.avatar_url AS {alias}_avatar_url, {alias}.locale AS {alias}_locale"
+        )
+    }
+
+    /// A user of a row, if there is one in it.
+    pub fn read(row: &QueryResult, alias: &str) -> Result<Option<Self>> {
+        let Some(id) = row.try_get::<Option<UserId>>(alias, "_id")? else { return Ok(None) };
+        Ok(Some(Self {
+            id,
+            external_id: row.try_get(alias, "_external_id")?,
+            name: row.try_get(alias, "_name")?,
+            avatar_url: row.try_get(alias, "_avatar_url")?,
+            locale: row.try_get(alias, "_locale")?,
+        }))
+    }
+}
+
+/// The rows of users, in the order asked for, making those who were never mentioned. `field` is blamed for bad ids.
+pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[String]) -> Result<Vec<UserId>> {
+    for id in external_ids {
+        check::code(field, id)?;
+    }
+    let mut known = find(app, tenant, external_ids).await?;
+    let missing: Vec<&String> = {
+        let mut seen = std::collections::HashSet::new();
+        external_ids.iter().filter(|id| !known.contains_key(*id) && seen.insert(*id)).collect()
+    };
+    if !missing.is_empty() {
+        make(app, tenant, &missing).await?;
+        let missing: Vec<String> = missing.into_iter().cloned().collect();
+        known.extend(find(app, tenant, &missing).await?);
+    }
+    external_ids
+        .iter()
+        .map(|id| known.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made")))
+        .collect()
+}
+
+/// The row of one user, made now if this is his first mention.
+pub async fn mention_one(app: &App, tenant: &Tenant, field: &str, external_id: &str) -> Result<UserId> {
+    if let Some(id) = app.caches.users.get(&(tenant.id, external_id.to_owned())).await {
+        return Ok(id);
+    }
+    Ok(mention(app, tenant, field, &[external_id.to_owned()]).await?[0])
+}
+
+/// The rows of those users whom the tenant has heard of.
+pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<HashMap<String, UserId>> {
+    let mut known = HashMap::with_capacity(external_ids.len());
+    let mut unknown = Vec::new();
+    for id in external_ids {
+        match app.caches.users.get(&(tenant.id, id.clone())).await {
+            Some(user) => drop(known.insert(id.clone(), user)),
+            None => unknown.push(id.as_str()),
+        }
+    }
+    for ids in unknown.chunks(1000) {
+        let mut sql = Sql::new(&app.db.read);
+        sql.push("SELECT id, external_id FROM users WHERE tenant_id = ").bind(tenant.id).push(" AND external_id");
+        sql.in_texts(ids);
+        for row in sql.all(&app.db.read).await? {
+            let (user, id): (UserId, String) = (row.try_get("", "id")?, row.try_get("", "external_id")?);
+            app.caches.users.insert((tenant.id, id.clone()), user).await;
+            known.insert(id, user);
+        }
+    }
+    Ok(known)
+}
+
+/// The inbox of a new user reaches back as far as the retention window: his cursor stands before its first entry.
+async fn make(app: &App, tenant: &Tenant, external_ids: &[&String]) -> Result<()> {
+    let now = app.now();
+    let window = now - app.config.retention_millis();
+    transaction!(app.db, |txn| {
+        let cursor = before(txn, tenant, window).await?;
+        let values = external_ids
+            .iter()
+            .map(|id| vec![tenant.id.into(), (*id).clone().into(), Value::from(cursor), now.into()])
+            .collect();
+        let columns = &["tenant_id", "external_id", "cursor_seq", "created_at"];
+        insert(txn, Rows { table: "users", columns, values }, Existing::Kept).await?;
+        Ok(())
+    })
+}
+
+/// The newest seq published before `instant`. One statement, so that a send between two cannot be passed over.
+async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) -> Result<i64> {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT COALESCE((SELECT n.seq - 1 FROM notification n WHERE n.tenant_id = ")
+        .bind(tenant.id)
+        .push(" AND n.published_at >= ")
+        .bind(instant)
+        .push(" ORDER BY n.published_at, n.seq LIMIT 1), t.last_seq) AS cursor_seq FROM tenant t WHERE t.id = ")
+        .bind(tenant.id);
+    let row = sql.one(db).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    Ok(row.try_get("", "cursor_seq")?)
+}
+
+/// The profiles of users by their rows.
+pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, Profile>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(&Profile::columns("u")).push(" FROM users u WHERE u.tenant_id = ").bind(tenant.id);
+    sql.push(" AND u.id").in_ids(ids);
+    let mut profiles = HashMap::with_capacity(ids.len());
+    for row in sql.all(&app.db.read).await? {
+        if let Some(profile) = Profile::read(&row, "u")? {
+            profiles.insert(profile.id, profile);
+        }
+    }
+    Ok(profiles)
+}
+
+/// Changes profiles, all or none, and returns the users' rows in the order given.
+pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Result<Vec<UserId>> {
+    check::count("inputs", changes.len(), 1000)?;
+    for (place, change) in changes.iter().enumerate() {
+        check_profile(change).map_err(|error| error.within(&format!("inputs[{place}]")))?;
+    }
+    let ids: Vec<String> = changes.iter().map(|change| change.external_id.clone()).collect();
+    let users = mention(app, tenant, "inputs", &ids).await?;
+    // The rows are locked in the order of their ids, or two calls over the same users could wait for each other.
+    let mut ordered: Vec<(UserId, &ProfileChange)> = users.iter().copied().zip(&changes).collect();
+    ordered.sort_by_key(|(user, _)| *user);
+    transaction!(app.db, |txn| {
+        for (user, change) in &ordered {
+            save_one(txn, *user, change).await?;
+        }
+        Ok(())
+    })?;
+    Ok(users)
+}
+
+async fn save_one(txn: &impl ConnectionTrait, user: UserId, change: &ProfileChange) -> Result<()> {
+    let fields = [("name", &change.name), ("avatar_url", &change.avatar_url), ("locale", &change.locale)];
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE users SET id = id");
+    for (column, value) in fields {
+        if let Some(value) = value {
+            sql.push(&format!(", {column} = ")).bind(value.clone());
+        }
+    }
+    sql.push(" WHERE id = ").bind(user);
+    sql.run(txn).await?;
+    Ok(())
+}
+
+fn check_profile(change: &ProfileChange) -> Result<()> {
+    check::code("id", &change.external_id)?;
+    if let Some(Some(name)) = &change.name {
+        check::title("name", name)?;
+    }
+    if let Some(Some(url)) = &change.avatar_url {
+        check::link("avatarUrl", url)?;
+    }
+    if let Some(Some(locale)) = &change.locale {
+        let subtag = |tag: &str| (1..=8).contains(&tag.len()) && tag.chars().all(|c| c.is_ascii_alphanumeric());
+        if locale.len() > 35 || !locale.split('-').all(subtag) {
+            return Err(Error::bad_input("locale", "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Who is calling, and what he may do.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID};
+use entity::ids::UserId;
+
+use crate::app::App;
+use crate::auth::{Claims, Role};
+use crate::domain::tenant::{self, Tenant};
+use crate::domain::user;
+use crate::error::{Error, Result};
+
+/// The caller of a request, as his token says.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    pub tenant: Arc<Tenant>,
+    pub role: Role,
+    /// The partner's id of the user; of services and operators, a name.
+    pub sub: String,
+}
+
+impl Viewer {
+    /// The caller behind a token that was verified. His tenant is made if this is its first mention.
+    pub async fn of(app: &App, claims: Claims) -> Result<Self> {
+        let tenant = tenant::named(app, &claims.tenant).await?;
+        Ok(Self { tenant, role: claims.role, sub: claims.sub })
+    }
+}
+
+/// What a resolver works with.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub app: &'a Arc<App>,
+    pub viewer: &'a Viewer,
+    pub tenant: &'a Arc<Tenant>,
+}
+
+/// Partners' backends and operators.
+pub const STAFF: &[Role] = &[Role::Service, Role::Admin];
+/// Operators.
+pub const ADMIN: &[Role] = &[Role::Admin];
+
+impl<'a> Call<'a> {
+    /// Of the request under way.
+    pub fn of(ctx: &'a Context<'_>) -> Self {
+        let viewer = ctx.data_unchecked::<Viewer>();
+        Self { app: ctx.data_unchecked::<Arc<App>>(), viewer, tenant: &viewer.tenant }
+    }
+
+    /// The same, for callers of some roles only; `FORBIDDEN` for the others.
+    pub fn by(ctx: &'a Context<'_>, roles: &[Role]) -> Result<Self> {
+        let call = Self::of(ctx);
+        if roles.contains(&call.viewer.role) {
+            return Ok(call);
+        }
+        let roles: Vec<String> = roles.iter().map(ToString::to_string).collect();
+        let message = format!("this needs a token of the role {}, not {}", roles.join(" or "), call.viewer.role);
+        Err(Error::Forbidden(message))
+    }
+
+    /// The calling user; `FORBIDDEN` for services and operators, who have no inbox.
+    pub async fn user(ctx: &'a Context<'_>) -> Result<(Self, UserId)> {
+        let call = Self::by(ctx, &[Role::User])?;
+        let user = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).await?;
+        Ok((call, user))
+    }
+
+    /// The user whom a call is about: a user can name only himself, and need not; others must name one.
+    pub async fn subject(self, field: &str, named: Option<&ID>) -> Result<UserId> {
+        let id = match (self.viewer.role, named) {
+            (Role::User, Some(named)) if named.as_str() != self.viewer.sub => {
+                return Err(Error::not_found("user", named.as_str()));
+            }
+            (Role::User, _) => &self.viewer.sub,
+            (_, Some(named)) => named.as_str(),
+            (_, None) => return Err(Error::bad_input(field, "is required, for the token is not a user's")),
+        };
+        user::mention_one(self.app, self.tenant, field, id).await
+    }
+}

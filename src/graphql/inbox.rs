@@ -1,0 +1,377 @@
+//! Inbox items: the list, single ones, and marks.
+
+use async_graphql::connection::{Connection, Edge};
+use async_graphql::{Context, Enum, ID, InputObject, Interface, Json, Object, OneofObject, Result};
+use entity::ids::{Seq, UserId};
+use serde_json::Value;
+
+use super::catalogue::MessageType;
+use super::channel::{Target, TargetInput};
+use super::connection::{Named, names, size};
+use super::context::Call;
+use super::overview::{Overview, wish};
+use super::scalars::Instant;
+use super::user::User;
+use crate::domain::inbox::mark::{self, Change, Match, Selection};
+use crate::domain::inbox::page::{self, End, Filter, Window};
+use crate::domain::inbox::shelf::Side;
+use crate::domain::inbox::{Item, item};
+use crate::domain::{check, notification, overview};
+use crate::error::Error;
+use crate::seal::Kind;
+
+names!(Items, "InboxItemConnection", "InboxItemEdge");
+
+/// The most ids of one call.
+const IDS: usize = 1000;
+
+/// What a notification is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+#[graphql(remote = "notification::Kind")]
+pub enum NotificationKind {
+    /// Sent by an operator to an audience.
+    Announcement,
+    /// Raised by something that happened to a target; reaches its subscribers.
+    Reminder,
+    /// Addressed to one user.
+    Message,
+}
+
+/// A user's copy of a notification, with his state of it.
+#[derive(Clone)]
+pub struct InboxItem(pub Item);
+
+#[Object]
+impl InboxItem {
+    /// Opaque.
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
+        ID(Call::of(ctx).tenant.seal.close(Kind::Item, self.0.user.0, self.0.seq.0))
+    }
+
+    /// What it is.
+    async fn kind(&self) -> NotificationKind {
+        self.0.kind.into()
+    }
+
+    /// Its category.
+    async fn r#type(&self) -> MessageType {
+        MessageType(self.0.message_type.clone())
+    }
+
+    /// Rendered by the type's template where it has one; else as the sender wrote it.
+    async fn title(&self) -> String {
+        self.0.title()
+    }
+
+    /// Rendered by the type's template where it has one; else as the sender wrote it.
+    async fn body(&self) -> Option<String> {
+        self.0.body()
+    }
+
+    /// Where a click leads: an absolute http(s) URL or a path.
+    async fn link(&self) -> Option<String> {
+        self.0.link()
+    }
+
+    /// What the sender attached, untouched.
+    async fn data(&self) -> Option<Json<Value>> {
+        self.0.data.clone().map(Json)
+    }
+
+    /// Who sent it, or did what it is about.
+    async fn sender(&self) -> Option<User> {
+        self.0.sender.clone().map(User::known)
+    }
+
+    /// What a reminder is about.
+    async fn target(&self) -> Option<Target> {
+        self.0.target.clone().map(Into::into)
+    }
+
+    /// What happened to the target.
+    async fn action(&self) -> Option<&str> {
+        self.0.action.as_deref()
+    }
+
+    /// When the notification was published.
+    async fn created_at(&self) -> Instant {
+        self.0.published_at.into()
+    }
+
+    /// From this instant on it is in no list and no count.
+    async fn expires_at(&self) -> Option<Instant> {
+        self.0.expires_at.map(Into::into)
+    }
+
+    /// Whether the user has read it.
+    async fn is_read(&self) -> bool {
+        self.0.is_read()
+    }
+
+    /// When he did.
+    async fn read_at(&self) -> Option<Instant> {
+        self.0.read_at.map(Into::into)
+    }
+
+    /// Whether it is out of the inbox proper.
+    async fn is_archived(&self) -> bool {
+        self.0.state.is_archived()
+    }
+
+    /// When it was archived.
+    async fn archived_at(&self) -> Option<Instant> {
+        self.0.archived_at.map(Into::into)
+    }
+
+    /// Shared by every recipient of the same notification.
+    async fn notification_id(&self, ctx: &Context<'_>) -> ID {
+        ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.0.notification))
+    }
+}
+
+/// Something with an id of its own.
+#[derive(Interface)]
+#[graphql(field(name = "id", ty = "ID", desc = "Opaque."))]
+#[expect(clippy::large_enum_variant, reason = "made once a request, by the field that returns it")]
+pub enum Node {
+    InboxItem(InboxItem),
+    Notification(super::notification::Notification),
+}
+
+/// What to list; conditions left out do not count.
+#[derive(InputObject)]
+pub struct InboxFilter {
+    /// Codes of message types.
+    pub types: Option<Vec<String>>,
+    pub kinds: Option<Vec<NotificationKind>>,
+    /// True: only read, false: only unread, null: both.
+    pub read: Option<bool>,
+    /// True: only archived, false: only the inbox proper.
+    #[graphql(default_with = "Some(false)")]
+    pub archived: Option<bool>,
+    pub target: Option<TargetInput>,
+    pub action: Option<String>,
+    /// The partner's id of a user.
+    pub sender: Option<ID>,
+    /// Published at or after this instant.
+    pub since: Option<Instant>,
+    /// Published before this instant.
+    pub until: Option<Instant>,
+}
+
+impl From<InboxFilter> for Filter {
+    fn from(input: InboxFilter) -> Self {
+        Self {
+            types: input.types,
+            kinds: input.kinds.map(|kinds| kinds.into_iter().map(Into::into).collect()),
+            read: input.read,
+            side: if input.archived == Some(true) { Side::Archive } else { Side::Inbox },
+            target: input.target.map(Into::into),
+            action: input.action,
+            sender: input.sender.map(|id| id.0),
+            since: input.since.map(|at| at.0),
+            until: input.until.map(|at| at.0),
+        }
+    }
+}
+
+/// A page of a user's inbox.
+pub async fn inbox_page(
+    ctx: &Context<'_>,
+    call: Call<'_>,
+    user: UserId,
+    filter: Option<InboxFilter>,
+    (first, after): (Option<i32>, Option<String>),
+    (last, before): (Option<i32>, Option<String>),
+) -> Result<Named<InboxItem, Items>> {
+    let filter: Filter = filter.map(Into::into).unwrap_or_default();
+    let place = |field, cursor: Option<String>| {
+        let open = |cursor: String| {
+            seq_at(call, user, &cursor).ok_or_else(|| Error::bad_input(field, "is no cursor of this inbox"))
+        };
+        cursor.map(open).transpose()
+    };
+    let (older_than, newer_than) = (place("after", after)?, place("before", before)?);
+    let (many, end) = match (first, last) {
+        (Some(_), Some(_)) => return Err(Error::bad_input("last", "is not taken together with first").into()),
+        (None, Some(_)) => (size("last", last)?, End::Oldest),
+        _ => (size("first", first)?, End::Newest),
+    };
+    let window = Window { many, end, older_than, newer_than };
+    let page = page::read(call.app, call.tenant, user, &filter, window).await?;
+
+    let asked = |field| ctx.look_ahead().field("pageInfo").field(field).exists();
+    let ends = (page.items.first().map(|item| item.seq), page.items.last().map(|item| item.seq));
+    let (mut has_previous, mut has_next) = (end == End::Oldest && page.has_more, end == End::Newest && page.has_more);
+    if end == End::Newest && asked("hasPreviousPage") {
+        // An empty page after a cursor has at least the item at that cursor before it, if that is still there.
+        let newer_than = ends.0.or(older_than.map(|seq| Seq(seq.0 - 1)));
+        has_previous = goes_on(call, user, &filter, None, newer_than).await?;
+    }
+    if end == End::Oldest && asked("hasNextPage") {
+        let older_than = ends.1.or(newer_than.map(|seq| Seq(seq.0 + 1)));
+        has_next = goes_on(call, user, &filter, older_than, None).await?;
+    }
+    let mut connection = Connection::new(has_previous, has_next);
+    let edge = |item: Item| Edge::new(call.tenant.seal.close(Kind::Cursor, user.0, item.seq.0), InboxItem(item));
+    connection.edges.extend(page.items.into_iter().map(edge));
+    Ok(connection)
+}
+
+/// Whether the list has anything on the other side of a page. Without a bound there is no page, and nothing beside it.
+async fn goes_on(
+    call: Call<'_>,
+    user: UserId,
+    filter: &Filter,
+    older_than: Option<Seq>,
+    newer_than: Option<Seq>,
+) -> Result<bool> {
+    if older_than.is_none() && newer_than.is_none() {
+        return Ok(false);
+    }
+    let window = Window { many: 0, end: End::Newest, older_than, newer_than };
+    Ok(page::read(call.app, call.tenant, user, filter, window).await?.has_more)
+}
+
+fn seq_at(call: Call<'_>, user: UserId, cursor: &str) -> Option<Seq> {
+    let (owner, seq) = call.tenant.seal.open(Kind::Cursor, cursor)?;
+    (owner == user.0).then_some(Seq(seq))
+}
+
+#[derive(Default)]
+pub struct NodeQuery;
+
+#[Object]
+impl NodeQuery {
+    /// An inbox item or a notification by its id; null where there is none. USER (an item of one's own), SERVICE, ADMIN.
+    async fn node(&self, ctx: &Context<'_>, id: ID) -> Option<Result<Node>> {
+        find(Call::of(ctx), &id).await.transpose()
+    }
+}
+
+async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
+    let is_staff = call.viewer.role != crate::auth::Role::User;
+    if let Some((user, seq)) = call.tenant.seal.open(Kind::Item, id) {
+        let is_own = is_staff || call.subject("id", None).await?.0 == user;
+        if !is_own {
+            return Ok(None);
+        }
+        let item = item::find(call.app, call.tenant, UserId(user), Seq(seq)).await?;
+        return Ok(item.map(|item| Node::InboxItem(InboxItem(item))));
+    }
+    match call.tenant.seal.open(Kind::Notification, id) {
+        Some((_, id)) if is_staff => {
+            let found = notification::find(call.app, call.tenant, id).await?;
+            Ok(found.map(|of| Node::Notification(super::notification::Notification::alone(of))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Which items of the token's user: either some, or all that match.
+#[derive(OneofObject)]
+pub enum ItemSelector {
+    /// At most 1,000. An item that was deleted or has expired is passed over.
+    Ids(Vec<ID>),
+    /// Every item that matches; an empty match is the whole inbox.
+    Matching(ItemMatch),
+}
+
+/// Which items a bulk mark is about; conditions left out do not count.
+#[derive(InputObject)]
+pub struct ItemMatch {
+    /// Codes of message types.
+    pub types: Option<Vec<String>>,
+    pub target: Option<TargetInput>,
+    /// Up to and including the item at this cursor: what arrives during the click stays as it is.
+    pub up_to: Option<String>,
+}
+
+/// What a mark did.
+pub struct ItemsPayload {
+    changed_count: u64,
+    user: UserId,
+}
+
+#[Object]
+impl ItemsPayload {
+    /// How many items changed.
+    async fn changed_count(&self) -> i32 {
+        i32::try_from(self.changed_count).unwrap_or(i32::MAX)
+    }
+
+    /// As it stands after the change.
+    async fn overview(&self, ctx: &Context<'_>) -> Result<Overview> {
+        read_overview(ctx, self.user).await
+    }
+}
+
+async fn read_overview(ctx: &Context<'_>, user: UserId) -> Result<Overview> {
+    let call = Call::of(ctx);
+    let overviews = overview::of(call.app, call.tenant, &[user], &wish(ctx, None, None)).await?;
+    let own = overviews.into_values().next();
+    Ok(Overview(own.ok_or_else(|| Error::not_found("user", &*call.viewer.sub))?))
+}
+
+async fn apply(ctx: &Context<'_>, select: ItemSelector, change: Change) -> Result<ItemsPayload> {
+    let (call, user) = Call::user(ctx).await?;
+    let selection = match select {
+        ItemSelector::Ids(ids) => {
+            check::count("select.ids", ids.len(), IDS)?;
+            let open = |id: &ID| match call.tenant.seal.open(Kind::Item, id) {
+                Some((owner, seq)) if owner == user.0 => Ok(Seq(seq)),
+                _ => Err(Error::not_found("item", id.as_str())),
+            };
+            Selection::Items(ids.iter().map(open).collect::<Result<_, _>>()?)
+        }
+        ItemSelector::Matching(of) => {
+            let up_to = of.up_to.map(|cursor| {
+                let seq = seq_at(call, user, &cursor);
+                seq.ok_or_else(|| Error::bad_input("select.matching.upTo", "is no cursor of this inbox"))
+            });
+            let target = of.target.map(Into::into);
+            Selection::Matching(Match { types: of.types, target, up_to: up_to.transpose()? })
+        }
+    };
+    let changed_count = mark::apply(call.app, call.tenant, user, &selection, change).await?;
+    Ok(ItemsPayload { changed_count, user })
+}
+
+#[derive(Default)]
+pub struct MarkMutation;
+
+#[Object]
+impl MarkMutation {
+    /// USER, on his own inbox.
+    async fn mark_read(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
+        apply(ctx, select, Change::Read).await
+    }
+
+    /// USER, on his own inbox.
+    async fn mark_unread(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
+        apply(ctx, select, Change::Unread).await
+    }
+
+    /// Takes items out of the inbox proper and of its counts; whether they are read stays. USER, on his own inbox.
+    async fn archive(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
+        apply(ctx, select, Change::Archive).await
+    }
+
+    /// Puts archived items back, read or unread as they were. USER, on his own inbox.
+    async fn unarchive(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
+        apply(ctx, select, Change::Unarchive).await
+    }
+
+    /// Deletes items for good; a match is about the inbox proper, the archive is emptied by ids. USER, on his own inbox.
+    async fn delete_items(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
+        apply(ctx, select, Change::Delete).await
+    }
+
+    /// The inbox (or one type of it) was looked at: AUTO types are read and, if it was the whole inbox, nothing is unseen
+    /// any more. USER.
+    async fn mark_seen(&self, ctx: &Context<'_>, r#type: Option<String>) -> Result<Overview> {
+        let (call, user) = Call::user(ctx).await?;
+        mark::see(call.app, call.tenant, user, r#type.as_deref()).await?;
+        read_overview(ctx, user).await
+    }
+}

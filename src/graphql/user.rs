@@ -1,0 +1,261 @@
+//! Users: whose inbox, overview, subscriptions and preferences these are.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_graphql::{Context, ID, InputObject, MaybeUndefined, Object, Result};
+use entity::ids::UserId;
+use tokio::sync::OnceCell;
+
+use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
+use super::connection::{Named, by_channel, channel_at, names, size};
+use super::context::{Call, STAFF};
+use super::inbox::InboxItem;
+use super::inbox::{InboxFilter, Items, inbox_page};
+use super::overview::{Overview, wish};
+use super::preference::Preferences;
+use crate::auth::Role;
+use crate::domain::overview::{self, Wish};
+use crate::domain::user::{self, Profile, ProfileChange};
+use crate::domain::{channel, check};
+use crate::error::Error;
+
+names!(Users, "UserConnection", "UserEdge");
+
+/// The most users of one `users` query.
+const USERS: usize = 200;
+
+/// Users that were asked for together, so that what is asked of each of them is read for all of them at once.
+#[derive(Default)]
+pub struct Siblings {
+    ids: Vec<UserId>,
+    profiles: OnceCell<HashMap<UserId, Profile>>,
+    overviews: Mutex<HashMap<Wish, Arc<OnceCell<HashMap<UserId, overview::Overview>>>>>,
+}
+
+impl Siblings {
+    /// Of these users.
+    pub fn of(ids: Vec<UserId>) -> Arc<Self> {
+        Arc::new(Self { ids, ..Self::default() })
+    }
+
+    async fn profile(&self, call: Call<'_>, user: UserId) -> Result<Profile> {
+        let profiles = self.profiles.get_or_try_init(|| user::profiles(call.app, call.tenant, &self.ids)).await?;
+        Ok(profiles.get(&user).cloned().ok_or_else(|| Error::not_found("user", user.to_string()))?)
+    }
+
+    async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
+        let cell = {
+            let mut overviews = self.overviews.lock().unwrap_or_else(PoisonError::into_inner);
+            overviews.entry(wish.clone()).or_default().clone()
+        };
+        let all = cell.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
+        Ok(all.get(&user).cloned().ok_or_else(|| Error::not_found("user", user.to_string()))?)
+    }
+}
+
+/// A recipient.
+#[derive(Clone)]
+pub struct User {
+    row: UserId,
+    profile: Option<Arc<Profile>>,
+    siblings: Arc<Siblings>,
+}
+
+impl User {
+    /// One of several who were asked for together.
+    pub fn among(siblings: &Arc<Siblings>, row: UserId) -> Self {
+        Self { row, profile: None, siblings: siblings.clone() }
+    }
+
+    /// One by himself.
+    pub fn alone(row: UserId) -> Self {
+        Self::among(&Siblings::of(vec![row]), row)
+    }
+
+    /// One whose profile was read along with something else.
+    pub fn known(profile: Profile) -> Self {
+        let alone = Self::alone(profile.id);
+        Self { profile: Some(Arc::new(profile)), ..alone }
+    }
+
+    async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
+        match &self.profile {
+            Some(profile) => Ok(profile.clone()),
+            None => Ok(Arc::new(self.siblings.profile(call, self.row).await?)),
+        }
+    }
+
+    /// What is nobody's business but his own, and the partner's.
+    async fn private<'a>(&self, ctx: &'a Context<'_>) -> Result<Call<'a>> {
+        let call = Call::of(ctx);
+        if call.viewer.role == Role::User {
+            let own = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).await?;
+            if own != self.row {
+                let id = self.read(call).await?.external_id.clone();
+                return Err(Error::not_found("inbox of user", id).into());
+            }
+        }
+        Ok(call)
+    }
+}
+
+/// A recipient. Users see the profile of others, and all of themselves; services and operators see everything.
+#[Object]
+impl User {
+    /// The partner's own id of the user.
+    async fn id(&self, ctx: &Context<'_>) -> Result<ID> {
+        Ok(ID(self.read(Call::of(ctx)).await?.external_id.clone()))
+    }
+
+    /// As far as the partner has told it (`saveUsers`).
+    async fn name(&self, ctx: &Context<'_>) -> Option<Result<String>> {
+        self.read(Call::of(ctx)).await.map(|profile| profile.name.clone()).transpose()
+    }
+
+    /// As far as the partner has told it (`saveUsers`).
+    async fn avatar_url(&self, ctx: &Context<'_>) -> Option<Result<String>> {
+        self.read(Call::of(ctx)).await.map(|profile| profile.avatar_url.clone()).transpose()
+    }
+
+    /// BCP 47, as far as the partner has told it (`saveUsers`).
+    async fn locale(&self, ctx: &Context<'_>) -> Option<Result<String>> {
+        self.read(Call::of(ctx)).await.map(|profile| profile.locale.clone()).transpose()
+    }
+
+    /// All types at once: unread counts and latest items, in one batched statement however many types or users are asked
+    /// for. `types` limits it to these types; counts stop at `cap` (at least 1) where it is given.
+    async fn overview(&self, ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Result<Overview> {
+        let call = self.private(ctx).await?;
+        let wish = wish(ctx, types, cap);
+        Ok(Overview(self.siblings.overview(call, self.row, wish).await?))
+    }
+
+    /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks
+    /// towards older items, `last` with `before` towards newer ones.
+    async fn inbox(
+        &self,
+        ctx: &Context<'_>,
+        filter: Option<InboxFilter>,
+        first: Option<i32>,
+        after: Option<String>,
+        last: Option<i32>,
+        before: Option<String>,
+    ) -> Result<Named<InboxItem, Items>> {
+        let call = self.private(ctx).await?;
+        inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).await
+    }
+
+    /// Targets and actions that the user hears of by himself; not those of his groups. Oldest topic first.
+    async fn subscriptions(
+        &self,
+        ctx: &Context<'_>,
+        first: Option<i32>,
+        after: Option<String>,
+    ) -> Result<Named<TopicSubscription, Subscriptions>> {
+        let call = self.private(ctx).await?;
+        let size = size("first", first)?;
+        let from = channel_at(call, after.as_deref())?;
+        let rows = channel::subscriptions(call.app, self.row, size, from).await?;
+        let rows = rows.into_iter().map(|row| (row.channel, row)).collect();
+        Ok(by_channel(call, after.as_deref(), size, rows, TopicSubscription))
+    }
+
+    /// Users whose doings he hears of.
+    async fn following(
+        &self,
+        ctx: &Context<'_>,
+        first: Option<i32>,
+        after: Option<String>,
+    ) -> Result<Named<User, Users>> {
+        let call = self.private(ctx).await?;
+        let size = size("first", first)?;
+        let from = channel_at(call, after.as_deref())?;
+        let rows = channel::following(call.app, self.row, size, from).await?;
+        let siblings = Siblings::of(rows.iter().map(|(_, user)| *user).collect());
+        Ok(by_channel(call, after.as_deref(), size, rows, |user| Self::among(&siblings, user)))
+    }
+
+    /// The groups that the user is in, by code.
+    async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
+        let call = self.private(ctx).await?;
+        Ok(Groups::list(channel::groups_of(call.app, call.tenant, self.row).await?))
+    }
+
+    /// What the user wants to hear.
+    async fn preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
+        let call = self.private(ctx).await?;
+        Preferences::of(call, self.row).await
+    }
+}
+
+async fn find(ctx: &Context<'_>, id: &ID) -> Result<Option<User>> {
+    let call = Call::by(ctx, STAFF)?;
+    check::code("id", id)?;
+    let found = user::find(call.app, call.tenant, std::slice::from_ref(&id.0)).await?;
+    Ok(found.get(id.as_str()).copied().map(User::alone))
+}
+
+#[derive(Default)]
+pub struct UserQuery;
+
+#[Object]
+impl UserQuery {
+    /// The token's user. USER.
+    async fn viewer(&self, ctx: &Context<'_>) -> Result<User> {
+        let (_, user) = Call::user(ctx).await?;
+        Ok(User::alone(user))
+    }
+
+    /// Null where the tenant has never heard of the user. SERVICE, ADMIN.
+    async fn user(&self, ctx: &Context<'_>, id: ID) -> Option<Result<User>> {
+        find(ctx, &id).await.transpose()
+    }
+
+    /// In the order asked for, null where the tenant has never heard of one; at most 200. Overviews of all of them cost
+    /// one statement. SERVICE, ADMIN.
+    async fn users(&self, ctx: &Context<'_>, ids: Vec<ID>) -> Result<Vec<Option<User>>> {
+        let call = Call::by(ctx, STAFF)?;
+        check::count("ids", ids.len(), USERS)?;
+        let ids: Vec<String> = ids.into_iter().map(|id| id.0).collect();
+        ids.iter().try_for_each(|id| check::code("ids", id))?;
+        let found = user::find(call.app, call.tenant, &ids).await?;
+        let mut rows: Vec<UserId> = found.values().copied().collect();
+        rows.sort_unstable();
+        let siblings = Siblings::of(rows);
+        Ok(ids.iter().map(|id| found.get(id).map(|row| User::among(&siblings, *row))).collect())
+    }
+}
+
+/// A user's profile: a field that is left out stays, null clears it.
+#[derive(InputObject)]
+pub struct UserInput {
+    /// The partner's own id of the user; 1 to 128 characters.
+    pub id: ID,
+    /// 1 to 256 characters.
+    pub name: MaybeUndefined<String>,
+    /// An absolute http(s) URL or a path.
+    pub avatar_url: MaybeUndefined<String>,
+    /// BCP 47.
+    pub locale: MaybeUndefined<String>,
+}
+
+#[derive(Default)]
+pub struct UserMutation;
+
+#[Object]
+impl UserMutation {
+    /// Up to 1,000 profiles, all or none. SERVICE, ADMIN.
+    async fn save_users(&self, ctx: &Context<'_>, inputs: Vec<UserInput>) -> Result<Vec<User>> {
+        let call = Call::by(ctx, STAFF)?;
+        let change = |input: UserInput| ProfileChange {
+            external_id: input.id.0,
+            name: input.name.into(),
+            avatar_url: input.avatar_url.into(),
+            locale: input.locale.into(),
+        };
+        let rows = user::save(call.app, call.tenant, inputs.into_iter().map(change).collect()).await?;
+        let siblings = Siblings::of(rows.clone());
+        Ok(rows.into_iter().map(|row| User::among(&siblings, row)).collect())
+    }
+}

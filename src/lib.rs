@@ -1,0 +1,29 @@
+//! Tidings, a notification inbox server.
+//!
+//! The floors, lowest first; a module imports only from those above it in this list (`tests/it/architecture.rs`).
+
+// Ground: what everything may use.
+pub mod clock;
+pub mod config;
+pub mod error;
+pub mod seal;
+
+// The database, by way of the crates `entity` and `migration`.
+pub mod database;
+pub mod sql;
+
+// Who is calling.
+pub mod auth;
+
+// All that an operation may use. It holds the domain's caches, so these two know each other.
+pub mod app;
+pub mod domain;
+
+// The API.
+pub mod graphql;
+
+// The wire.
+pub mod http;
+
+// What `tidings serve --demo` shows.
+pub mod demo;

@@ -1,0 +1,254 @@
+//! The command line.
+#![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use tidings::app::App;
+use tidings::auth::{Claims, Role, sign};
+use tidings::clock::Clock;
+use tidings::config::{AuthConfig, Config, DatabaseConfig};
+use tidings::error::{Error, Result};
+use tidings::graphql::Schema;
+use tidings::http::Server;
+use tidings::{database, demo};
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A notification inbox server: a bell, an inbox and unread counts that are never wrong.
+#[derive(Parser)]
+#[command(version, about)]
+struct Tidings {
+    #[command(subcommand)]
+    command: Command,
+    /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters by module.
+    #[arg(long, env = "TIDINGS_LOG", default_value = "info,sea_orm_migration=warn", global = true)]
+    log: String,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the API.
+    Serve {
+        #[command(flatten)]
+        config: Box<Config>,
+        /// With a tenant to look at, an own secret, and a database that is thrown away.
+        #[arg(long)]
+        demo: bool,
+    },
+    /// Print a signed token.
+    Token {
+        /// The tenant that the token opens.
+        #[arg(long)]
+        tenant: String,
+        /// The user; for services and operators, a name of your choice.
+        #[arg(long, required_if_eq("role", "user"))]
+        user: Option<String>,
+        #[arg(long, value_enum, default_value_t = Role::User)]
+        role: Role,
+        /// How long it is valid: a number with s, m, h or d.
+        #[arg(long, default_value = "1h", value_parser = duration)]
+        ttl: Duration,
+        #[arg(long)]
+        scope: Option<String>,
+        #[command(flatten)]
+        auth: AuthConfig,
+    },
+    /// Apply the migrations that the database lacks; `serve` does it by itself.
+    Migrate {
+        #[command(flatten)]
+        database: DatabaseConfig,
+        /// Take all of them back instead, and with them EVERYTHING that is stored.
+        #[arg(long)]
+        down: bool,
+    },
+    /// Print the API in the schema definition language.
+    Schema,
+    /// Say what is wrong with the configuration and the database.
+    Doctor {
+        #[command(flatten)]
+        config: Box<Config>,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Tidings::parse();
+    let filter = EnvFilter::try_new(&arguments.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match run(arguments.command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Error::Internal(cause)) => {
+            tracing::error!("{cause}");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Serve { config, demo: true } => serve_demo(*config).await,
+        Command::Serve { config, demo: false } => {
+            serve(App::start(*config, Clock::System).await?, async |_| Ok(())).await
+        }
+        Command::Token { tenant, user, role, ttl, scope, auth } => {
+            println!("{}", token(&auth, &tenant, user, role, ttl, scope)?);
+            Ok(())
+        }
+        Command::Migrate { database, down } => {
+            let db = database::connect(database.url(), database.connections).await?;
+            if down {
+                db.unmigrate().await?
+            } else {
+                db.migrate().await?
+            }
+            db.close().await
+        }
+        Command::Schema => {
+            print!("{}", Schema::sdl());
+            Ok(())
+        }
+        Command::Doctor { config } => doctor(*config).await,
+    }
+}
+
+async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::SocketAddr) -> Result<()>) -> Result<()> {
+    let address = app.config.listen;
+    let refused = |error| Error::Config(format!("TIDINGS_LISTEN={address} cannot be listened on: {error}"));
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    tracing::info!(%address, database = ?app.db.backend(), "serving");
+    greet(address).await?;
+    Server::new(app.clone()).serve(listener, told_to_stop()).await?;
+    tracing::info!("stopped");
+    app.db.clone().close().await
+}
+
+async fn serve_demo(mut config: Config) -> Result<()> {
+    let mut random = [0_u8; 24];
+    getrandom::fill(&mut random).map_err(Error::internal)?;
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret = config.auth.secret.get_or_insert_with(|| random.clone()).clone();
+    let thrown_away =
+        config.database.url.is_none().then(|| std::env::temp_dir().join(format!("tidings-demo-{}", &random[..8])));
+    if let Some(folder) = &thrown_away {
+        std::fs::create_dir_all(folder).map_err(Error::internal)?;
+        config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
+    }
+    let app = App::start(config, Clock::System).await?;
+    demo::fill(&app).await?;
+    let auth = AuthConfig { secret: Some(secret), ..AuthConfig::default() };
+    let served = serve(app, async |address| greet(&auth, address)).await;
+    if let Some(folder) = thrown_away {
+        // What is left in the folder for temporary files is nobody's loss.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    served
+}
+
+fn greet(auth: &AuthConfig, address: std::net::SocketAddr) -> Result<()> {
+    let day = Duration::from_secs(24 * 60 * 60);
+    let of = |name: &str, role| token(auth, demo::TENANT, Some(name.into()), role, day, None);
+    let user = of(demo::USER, Role::User)?;
+    println!("\nThe demo is ready: a tenant called {}, whose users have two weeks of notifications.\n", demo::TENANT);
+    println!("  console  http://{address}/console#token={user}\n");
+    println!("  user     {user}");
+    println!("  service  {}", of("shop", Role::Service)?);
+    println!("  admin    {}\n", of("operator", Role::Admin)?);
+    println!("The overview of {}:\n", demo::USER);
+    println!("  curl -s http://{address}/graphql -H 'content-type: application/json' \\");
+    println!("    -H 'authorization: Bearer {user}' \\");
+    println!(
+        "    -d '{{\"query\":\"{{ viewer {{ overview {{ unread {{ count }} types {{ type {{ title }} unread {{ count }} latest {{ title }} }} }} }} }}\"}}'\n"
+    );
+    Ok(())
+}
+
+fn token(
+    auth: &AuthConfig,
+    tenant: &str,
+    user: Option<String>,
+    role: Role,
+    ttl: Duration,
+    scope: Option<String>,
+) -> Result<String> {
+    let secret = auth.secret.as_deref().filter(|secret| secret.len() >= 32);
+    let secret =
+        secret.ok_or_else(|| Error::Config("set TIDINGS_SECRET, of at least 32 bytes, to sign tokens".into()))?;
+    let now = Clock::System.now() / 1000;
+    let exp = now.saturating_add_unsigned(ttl.as_secs());
+    let sub = user.unwrap_or_else(|| role.to_string());
+    sign(secret, &Claims { tenant: tenant.into(), sub, role, exp, scope })
+}
+
+async fn doctor(config: Config) -> Result<()> {
+    let mut ailing = 0;
+    let mut say = |what: &str, found: Result<String>| match found {
+        Ok(found) => println!("ok    {what}: {found}"),
+        Err(error) => {
+            ailing += 1;
+            println!("WRONG {what}: {error}");
+        }
+    };
+    say("settings", config.check().map(|()| "complete".into()));
+    let tokens = tidings::auth::Verifier::new(&config.auth).await;
+    say("tokens", tokens.map(|_| "keys can be used".into()));
+    match database::connect(config.database.url(), config.database.connections).await {
+        Ok(db) => {
+            say("database", Ok(format!("{:?} answers", db.backend())));
+            let pending = db.pending_migrations().await.map(|pending| match pending {
+                0 => "up to date".into(),
+                many => format!("{many} to apply: `tidings migrate`, or `tidings serve`, does it"),
+            });
+            say("migrations", pending);
+        }
+        Err(error) => say("database", Err(error)),
+    }
+    let free = tokio::net::TcpListener::bind(config.listen).await;
+    let busy = |error| Error::Config(format!("{} cannot be listened on: {error}", config.listen));
+    say("address", free.map(|_| format!("{} is free", config.listen)).map_err(busy));
+    if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} thing(s) to mend"))) }
+}
+
+/// Ctrl-C, or SIGTERM from whatever supervises us.
+async fn told_to_stop() {
+    let interrupt = async {
+        // Without the signal nobody can ask us to stop, which is no reason to.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    let terminate = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminate = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupt => {}
+        () = terminate => {}
+    }
+}
+
+fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = number.parse().map_err(|_| "must be a number with s, m, h or d, such as 30m".to_owned())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err("must end in s, m, h or d".into()),
+    };
+    Ok(Duration::from_secs(number.saturating_mul(seconds)))
+}

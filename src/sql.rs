@@ -1,0 +1,129 @@
+//! Statements written by hand, on the three databases.
+//!
+//! The query builder cannot say most of what the data path needs, or says it differently on each database.
+//! A [`Sql`] is text with bound values; the few words that differ are methods of it.
+
+use sea_orm::{ConnectionTrait, DbBackend, ExecResult, QueryResult, Statement, Value};
+
+use crate::error::Result;
+
+mod insert;
+
+pub use insert::{Existing, Rows, insert};
+
+/// A statement in the making: text as it is pushed, values as they are bound.
+#[derive(Debug)]
+pub struct Sql {
+    backend: DbBackend,
+    text: String,
+    values: Vec<Value>,
+}
+
+impl Sql {
+    /// An empty statement for the database behind `db`.
+    pub fn new(db: &impl ConnectionTrait) -> Self {
+        Self { backend: db.get_database_backend(), text: String::with_capacity(512), values: Vec::new() }
+    }
+
+    /// Which database it is for.
+    pub fn backend(&self) -> DbBackend {
+        self.backend
+    }
+
+    /// Adds text, which holds no values.
+    pub fn push(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Adds a value.
+    pub fn bind(&mut self, value: impl Into<Value>) -> &mut Self {
+        self.values.push(value.into());
+        if self.backend == DbBackend::Postgres {
+            self.text.push('$');
+            self.text.push_str(&self.values.len().to_string());
+        } else {
+            self.text.push('?');
+        }
+        self
+    }
+
+    /// Adds ` IN (…)` over 64-bit ids.
+    ///
+    /// The text depends on how many there are only by powers of two (an array on PostgreSQL, elsewhere the last
+    /// one repeated), so that the statement stays prepared. No id at all matches nothing.
+    pub fn in_ids<T: Copy + Into<i64>>(&mut self, ids: &[T]) -> &mut Self {
+        let ids: Vec<i64> = ids.iter().map(|id| (*id).into()).collect();
+        if self.backend == DbBackend::Postgres {
+            self.push(" = ANY(");
+            let ids = ids.into_iter().map(Value::from).collect();
+            return self
+                .bind(Value::Array(sea_orm::sea_query::ArrayType::BigInt, Some(Box::new(ids))))
+                .push("::bigint[])");
+        }
+        let last = ids.last().copied().unwrap_or(-1);
+        let padded = ids.len().next_power_of_two();
+        self.push(" IN (");
+        for place in 0..padded {
+            if place > 0 {
+                self.push(", ");
+            }
+            self.bind(ids.get(place).copied().unwrap_or(last));
+        }
+        self.push(")")
+    }
+
+    /// Adds ` IN (…)` over texts, padded in the same way.
+    pub fn in_texts(&mut self, texts: &[&str]) -> &mut Self {
+        let padded = texts.len().next_power_of_two();
+        self.push(" IN (");
+        for place in 0..padded {
+            if place > 0 {
+                self.push(", ");
+            }
+            self.bind(texts.get(place).or(texts.last()).map(|text| (*text).to_owned()));
+        }
+        self.push(")")
+    }
+
+    /// Ends an INSERT that leaves what is already there alone. `column` is any that the table has.
+    pub fn or_ignore(&mut self, column: &str) -> &mut Self {
+        match self.backend {
+            DbBackend::MySql => self.push(&format!(" ON DUPLICATE KEY UPDATE {column} = {column}")),
+            _ => self.push(" ON CONFLICT DO NOTHING"),
+        }
+    }
+
+    /// Ends a SELECT that locks the rows it returns. SQLite has one writer, who holds the whole file.
+    pub fn for_update(&mut self) -> &mut Self {
+        match self.backend {
+            DbBackend::Sqlite => self,
+            _ => self.push(" FOR UPDATE"),
+        }
+    }
+
+    /// The name of the function that gives the largest of its arguments.
+    pub fn greatest(&self) -> &'static str {
+        if self.backend == DbBackend::Sqlite { "max" } else { "GREATEST" }
+    }
+
+    /// As it is, for EXPLAIN and for the database.
+    pub fn into_statement(self) -> Statement {
+        Statement::from_sql_and_values(self.backend, self.text, self.values)
+    }
+
+    /// Runs it and returns its rows.
+    pub async fn all(self, db: &impl ConnectionTrait) -> Result<Vec<QueryResult>> {
+        Ok(db.query_all_raw(self.into_statement()).await?)
+    }
+
+    /// Runs it and returns its first row.
+    pub async fn one(self, db: &impl ConnectionTrait) -> Result<Option<QueryResult>> {
+        Ok(db.query_one_raw(self.into_statement()).await?)
+    }
+
+    /// Runs it and returns how many rows it touched.
+    pub async fn run(self, db: &impl ConnectionTrait) -> Result<u64> {
+        Ok(db.execute_raw(self.into_statement()).await.map(|done: ExecResult| done.rows_affected())?)
+    }
+}
