@@ -32,6 +32,12 @@ pub struct Database {
 }
 
 impl Database {
+    /// Calls `observer` after every statement, with its text and how long it took. Begin and commit are none.
+    pub fn observe(&mut self, observer: impl Fn(&sea_orm::metric::Info<'_>) + Clone + Send + Sync + 'static) {
+        self.read.set_metric_callback(observer.clone());
+        self.write.set_metric_callback(observer);
+    }
+
     /// Which of the three databases it is.
     pub fn backend(&self) -> DbBackend {
         self.read.get_database_backend()

@@ -124,7 +124,7 @@ function typePage(type) {
   const related = (title, list) => list?.length > 0 && element('p', { class: 'related' }, title, ' ',
     list.flatMap((other, at) => [at > 0 ? ', ' : null, link(other.name)]));
   return [
-    element('h3', { class: 'type-name' }, type.name, element('span', { class: 'chip' }, type.kind.toLowerCase().replace('_', ' '))),
+    element('h3', { class: 'type-name' }, type.name, ' ', element('span', { class: 'chip' }, type.kind.toLowerCase().replace('_', ' '))),
     type.description && element('p', { class: 'prose' }, ...prose(type.description)),
     related('Implements', type.interfaces),
     related('Is one of', type.possibleTypes),

@@ -12,7 +12,7 @@ export function readVariables(text) {
   return { value };
 }
 
-const TOKEN = /\s*("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])/y;
+const TOKEN = /[ \t\n\r]*("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])/y;
 
 /**
  * The first thing that JSON does not allow where it stands, with line and column; null for sound JSON.
@@ -54,7 +54,7 @@ function faultIn(text) {
   advance();
   try {
     value();
-    if (token === undefined && !text.slice(end).trim()) return null;
+    if (token === undefined && /^[ \t\n\r]*$/.test(text.slice(end))) return null;
     throw new SyntaxError('the end');
   } catch (error) {
     if (!(error instanceof SyntaxError)) return 'Nested too deeply.';
@@ -63,7 +63,7 @@ function faultIn(text) {
 }
 
 function place(text, before, token) {
-  const at = token === undefined ? before + text.slice(before).match(/^\s*/)[0].length : before;
+  const at = token === undefined ? before + text.slice(before).match(/^[ \t\n\r]*/)[0].length : before;
   const lines = text.slice(0, at).split('\n');
   const found = at >= text.length ? 'the end of the text' : text.slice(at).match(/^(?:[\w.+-]+|"[^"\n]{0,20}"?|.)/u)[0];
   return `Line ${lines.length}, column ${lines.at(-1).length + 1}, at ${found}`;

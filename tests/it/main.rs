@@ -1,0 +1,8 @@
+//! Tidings as its users see it, on every database that is at hand.
+//!
+//! SQLite always is. PostgreSQL and MariaDB are used where they answer (`TIDINGS_TEST_POSTGRES`, `TIDINGS_TEST_MYSQL`);
+//! where they do not, the tests say so and pass, unless `TIDINGS_TEST_ALL=1` makes that a failure.
+
+mod support;
+
+mod send;

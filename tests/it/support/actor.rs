@@ -1,0 +1,144 @@
+//! Somebody with a token, who uses the API over HTTP as a client would.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tidings::auth::{Claims, Role, sign};
+use tower::ServiceExt;
+
+use super::{SECRET, TestApp};
+
+/// A caller.
+pub struct Actor<'a> {
+    pub app: &'a TestApp,
+    pub token: String,
+}
+
+/// The audience of everybody.
+pub fn everyone() -> Value {
+    json!({ "everyone": true })
+}
+
+impl<'a> Actor<'a> {
+    /// With a token that outlives every test.
+    pub fn new(app: &'a TestApp, tenant: &str, sub: &str, role: Role) -> Self {
+        let exp = app.now().timestamp() + 10 * 365 * 24 * 60 * 60;
+        let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp, scope: None };
+        Self { app, token: sign(SECRET, &claims).expect("a token can be signed") }
+    }
+
+    /// The whole answer to a request.
+    pub async fn send(&self, query: &str, variables: Value) -> (StatusCode, Value) {
+        let request = Request::post("/graphql")
+            .header("content-type", "application/json")
+            .header("accept", "application/graphql-response+json")
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(Body::from(json!({ "query": query, "variables": variables }).to_string()))
+            .expect("it is a request");
+        let response = self.app.routes.clone().oneshot(request).await.expect("routes never fail");
+        let status = response.status();
+        let body = to_bytes(response.into_body(), usize::MAX).await.expect("the body arrives");
+        (status, serde_json::from_slice(&body).expect("the body is JSON"))
+    }
+
+    /// The data of a request that succeeds.
+    pub async fn ask(&self, query: &str, variables: Value) -> Value {
+        let (_, mut answer) = self.send(query, variables).await;
+        assert!(answer["errors"].is_null(), "{query}\n{answer:#}");
+        answer["data"].take()
+    }
+
+    /// The first error of a request that fails, as `CODE field: message`.
+    pub async fn refused(&self, query: &str, variables: Value) -> String {
+        let (_, answer) = self.send(query, variables).await;
+        let error = &answer["errors"][0];
+        assert!(error.is_object(), "{query}\n{answer:#}");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (code, field) = (text(&error["extensions"]["code"]), text(&error["extensions"]["field"]));
+        format!("{code} {field}: {}", text(&error["message"]))
+    }
+
+    /// Makes a message type with nothing special about it.
+    pub async fn define_type(&self, code: &str) {
+        self.define(json!({ "code": code, "title": code })).await;
+    }
+
+    /// Makes a message type.
+    pub async fn define(&self, input: Value) {
+        let query = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
+        self.ask(query, json!({ "input": input })).await;
+    }
+
+    /// Announces a title to an audience; returns the notification's id.
+    pub async fn announce(&self, message_type: &str, audience: Value, title: &str) -> String {
+        let input = json!({ "type": message_type, "audience": audience, "content": { "title": title } });
+        let query = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
+        let data = self.ask(query, json!({ "input": input })).await;
+        data["sendAnnouncement"]["notification"]["id"].as_str().expect("it has an id").to_owned()
+    }
+
+    /// Sends a title to a user.
+    pub async fn message(&self, message_type: &str, receiver: &str, title: &str) {
+        let input = json!({ "type": message_type, "receiver": receiver, "content": { "title": title } });
+        let query = "mutation($input: MessageInput!) { sendMessage(input: $input) { replayed } }";
+        self.ask(query, json!({ "input": input })).await;
+    }
+
+    /// Reminds the subscribers of an action on the document `target`, done by `sender`.
+    pub async fn remind(&self, message_type: &str, target: &str, action: &str, sender: Option<&str>, title: &str) {
+        let target = json!({ "type": "doc", "id": target });
+        let content = json!({ "title": title });
+        let input =
+            json!({ "type": message_type, "target": target, "action": action, "sender": sender, "content": content });
+        let query = "mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }";
+        self.ask(query, json!({ "input": input })).await;
+    }
+
+    /// Subscribes to actions on the document `target`; returns how many subscriptions are new.
+    pub async fn subscribe(&self, target: &str, actions: &[&str]) -> i64 {
+        let input = json!({ "target": { "type": "doc", "id": target }, "actions": actions });
+        let query = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
+        self.ask(query, json!({ "input": input })).await["subscribe"]["createdCount"].as_i64().expect("it is a count")
+    }
+
+    /// The overview as `type: unread (latest)` lines, and the whole unread count last.
+    pub async fn overview(&self) -> Vec<String> {
+        let query = "{ viewer { overview { unread { count exact } \
+            types { type { code } unread { count } latest { title } } } } }";
+        let data = self.ask(query, json!({})).await;
+        let overview = &data["viewer"]["overview"];
+        let types = overview["types"].as_array().expect("it is a list").iter().map(|of| {
+            let latest = of["latest"]["title"].as_str().unwrap_or("-");
+            format!("{}: {} ({latest})", of["type"]["code"].as_str().unwrap_or_default(), of["unread"]["count"])
+        });
+        types.chain([format!("= {}", overview["unread"]["count"])]).collect()
+    }
+
+    /// The titles of a filtered list, newest first, read through to its end page by page.
+    pub async fn titles(&self, filter: Value) -> Vec<String> {
+        self.items(filter).await.iter().map(|item| item["title"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The items of a filtered list, newest first, read through to its end page by page.
+    pub async fn items(&self, filter: Value) -> Vec<Value> {
+        let query = "query($filter: InboxFilter, $after: String) { viewer { inbox(filter: $filter, first: 50, after: $after) { \
+            nodes { id title isRead readAt isArchived createdAt type { code } sender { id name } } \
+            pageInfo { hasNextPage endCursor } } } }";
+        let (mut items, mut after) = (Vec::new(), Value::Null);
+        loop {
+            let data = self.ask(query, json!({ "filter": filter, "after": after })).await;
+            let page = &data["viewer"]["inbox"];
+            items.extend(page["nodes"].as_array().expect("it is a list").iter().cloned());
+            if page["pageInfo"]["hasNextPage"] != json!(true) {
+                return items;
+            }
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+    }
+
+    /// Marks items (`markRead`, `archive`, …); returns how many changed.
+    pub async fn mark(&self, how: &str, select: Value) -> i64 {
+        let query = format!("mutation($select: ItemSelector!) {{ {how}(select: $select) {{ changedCount }} }}");
+        self.ask(&query, json!({ "select": select })).await[how]["changedCount"].as_i64().expect("it is a count")
+    }
+}

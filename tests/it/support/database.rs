@@ -1,0 +1,74 @@
+//! A new database for each test, on whichever servers answer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sea_orm::{ConnectionTrait, Database, DatabaseConnection};
+
+/// The three kinds that Tidings runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Sqlite,
+    Postgres,
+    Mysql,
+}
+
+/// A test's own database.
+pub struct TestDatabase {
+    pub url: String,
+    /// Where it was made, and what it is called there; a SQLite one is a folder that goes by itself.
+    server: Option<(DatabaseConnection, String)>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Kind {
+    /// A new, empty one; nothing where no server of the kind answers, which is a failure if all are asked for.
+    pub async fn make(self) -> Option<TestDatabase> {
+        let base = match self {
+            Self::Sqlite => return Some(sqlite()),
+            Self::Postgres => setting("TIDINGS_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432"),
+            Self::Mysql => setting("TIDINGS_TEST_MYSQL", "mysql://root@127.0.0.1:3306"),
+        };
+        let admin = if self == Self::Postgres { format!("{base}/postgres") } else { format!("{base}/mysql") };
+        let server = match Database::connect(&admin).await {
+            Ok(server) => server,
+            Err(error) => {
+                let everything = setting("TIDINGS_TEST_ALL", "0") == "1";
+                assert!(!everything, "{self:?} does not answer at {admin}, and TIDINGS_TEST_ALL=1: {error}");
+                #[expect(clippy::print_stderr, reason = "it tells whoever runs the tests what they left out")]
+                {
+                    eprintln!("LEFT OUT: {self:?} does not answer at {admin}");
+                }
+                return None;
+            }
+        };
+        static COUNTER: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("tidings_test_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::SeqCst));
+        let drop_first = format!("DROP DATABASE IF EXISTS {name}");
+        server.execute_unprepared(&drop_first).await.expect("an old database goes");
+        let charset = if self == Self::Mysql { " CHARACTER SET utf8mb4" } else { "" };
+        server.execute_unprepared(&format!("CREATE DATABASE {name}{charset}")).await.expect("a new database comes");
+        Some(TestDatabase { url: format!("{base}/{name}"), server: Some((server, name)), _folder: None })
+    }
+}
+
+impl TestDatabase {
+    /// Takes it away again; that of a test that failed stays to be looked at.
+    pub async fn remove(self) {
+        if let Some((server, name)) = self.server {
+            let force =
+                if server.get_database_backend() == sea_orm::DbBackend::Postgres { " WITH (FORCE)" } else { "" };
+            server.execute_unprepared(&format!("DROP DATABASE {name}{force}")).await.expect("the database goes");
+        }
+    }
+}
+
+fn sqlite() -> TestDatabase {
+    let folder = tempfile::tempdir().expect("there is room for a database");
+    let url = format!("sqlite://{}?mode=rwc", folder.path().join("test.db").display());
+    TestDatabase { url, server: None, _folder: Some(folder) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests' own settings, which the server does not have")]
+fn setting(name: &str, default: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| default.to_owned())
+}

@@ -1,0 +1,136 @@
+//! A server of its own for each test, and the people who use it.
+
+mod actor;
+mod database;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use chrono::{DateTime, TimeDelta, Utc};
+use tidings::app::App;
+use tidings::auth::Role;
+use tidings::clock::Clock;
+use tidings::config::{AuthConfig, Config, DatabaseConfig};
+use tidings::database::connect;
+use tidings::http::Server;
+
+pub use actor::{Actor, everyone};
+pub use database::Kind;
+
+/// What all tokens of the tests are signed with.
+pub const SECRET: &str = "the secret of the tests, 32 bytes";
+
+/// Defines a test that runs on every database that is at hand.
+macro_rules! on_every_database {
+    ($($(#[$attribute:meta])* async fn $name:ident($app:ident) $body:block)+) => {$(
+        mod $name {
+            #[allow(unused_imports, reason = "not every test needs what its file imports")]
+            use super::*;
+
+            $(#[$attribute])*
+            async fn run($app: &crate::support::TestApp) $body
+
+            #[tokio::test]
+            async fn sqlite() {
+                crate::support::with(crate::support::Kind::Sqlite, async |app| run(app).await).await;
+            }
+
+            #[tokio::test]
+            async fn postgres() {
+                crate::support::with(crate::support::Kind::Postgres, async |app| run(app).await).await;
+            }
+
+            #[tokio::test]
+            async fn mysql() {
+                crate::support::with(crate::support::Kind::Mysql, async |app| run(app).await).await;
+            }
+        }
+    )+};
+}
+pub(crate) use on_every_database;
+
+/// A running server over a database of its own. Its clock stands until a test moves it.
+pub struct TestApp {
+    pub app: Arc<App>,
+    pub routes: Router,
+    statements: Arc<AtomicUsize>,
+}
+
+/// Runs a test on a kind of database, if it is at hand.
+pub async fn with(kind: Kind, test: impl AsyncFnOnce(&TestApp)) {
+    let Some(database) = kind.make().await else { return };
+    let app = TestApp::start(&database.url).await;
+    test(&app).await;
+    drop(app.routes);
+    if let Ok(app) = Arc::try_unwrap(app.app) {
+        app.db.close().await.expect("connections close");
+    }
+    database.remove().await;
+}
+
+impl TestApp {
+    /// A server over the database at `url`, and a tenant called `acme`.
+    pub async fn start(url: &str) -> Self {
+        let config = config(url);
+        let mut db = connect(url, config.database.connections).await.expect("the test's database answers");
+        db.migrate().await.expect("the migrations apply");
+        let statements = Arc::<AtomicUsize>::default();
+        let counter = statements.clone();
+        db.observe(move |_| {
+            counter.fetch_add(1, Ordering::SeqCst);
+        });
+        let start = DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").expect("it is one");
+        let app = App::over(db, config, Clock::set(start.with_timezone(&Utc))).await.expect("the server starts");
+        let routes = Server::new(app.clone()).routes();
+        Self { app, routes, statements }
+    }
+
+    /// A user of the tenant `acme`.
+    pub fn user(&self, id: &str) -> Actor<'_> {
+        Actor::new(self, "acme", id, Role::User)
+    }
+
+    /// The tenant's backend.
+    pub fn service(&self) -> Actor<'_> {
+        Actor::new(self, "acme", "shop", Role::Service)
+    }
+
+    /// The tenant's operator.
+    pub fn admin(&self) -> Actor<'_> {
+        Actor::new(self, "acme", "operator", Role::Admin)
+    }
+
+    /// Somebody of another tenant.
+    pub fn stranger(&self, id: &str, role: Role) -> Actor<'_> {
+        Actor::new(self, "globex", id, role)
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, by: TimeDelta) {
+        self.app.clock.advance(by);
+    }
+
+    /// The instant at which the clock stands.
+    pub fn now(&self) -> DateTime<Utc> {
+        tidings::clock::calendar(self.app.now())
+    }
+
+    /// How many statements `work` takes.
+    pub async fn statements_of<T>(&self, work: impl Future<Output = T>) -> (usize, T) {
+        let before = self.statements.load(Ordering::SeqCst);
+        let value = work.await;
+        (self.statements.load(Ordering::SeqCst) - before, value)
+    }
+}
+
+/// The settings of a server over the database at `url`.
+pub fn config(url: &str) -> Config {
+    Config {
+        listen: "127.0.0.1:0".parse().expect("it is an address"),
+        database: DatabaseConfig { url: Some(url.to_owned()), connections: 8 },
+        auth: AuthConfig { secret: Some(SECRET.into()), ..AuthConfig::default() },
+        retention_days: 30,
+        user_messages: vec!["acme".into()],
+    }
+}
