@@ -43,6 +43,7 @@ impl Server {
         Router::new()
             .route("/graphql", get(graphql::get).post(graphql::post))
             .route("/console", get(console::page))
+            .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
             .route("/healthz", get(async || "alive\n"))
             .route("/readyz", get(ready))

@@ -5,4 +5,9 @@
 
 mod support;
 
+mod access;
+mod catalogue;
+mod hear;
+mod inbox;
+mod overview;
 mod send;

@@ -214,7 +214,7 @@ async fn listened(app: &App, tenant: &Tenant, who: Listener, target: &Target) ->
     // LIKE would need its wildcards escaped, and a range needs the same order of characters everywhere: the parts of
     // the code are compared as a prefix of a known length instead, within what this listener listens to.
     let prefix = target.channel("").text();
-    let characters = i64::try_from(prefix.chars().count()).unwrap_or(i64::MAX);
+    let characters = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
     sql.push(" AND substr(c.code, 1, ").bind(characters).push(") = ").bind(prefix);
     match who {
         Listener::User(user) => {

@@ -1,0 +1,133 @@
+//! The catalogue: types, templates, reasons; and how soon every node knows it.
+
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, everyone, on_every_database};
+
+const SAVE: &str = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { \
+    code title group readPolicy mandatory ttlSeconds position template { title body link } } }";
+
+fn templated(title: &str) -> Value {
+    json!({ "code": "comment", "title": "Comments", "template": {
+        "title": title, "body": "{% for word in params.words %}{{ word }} {% endfor %}", "link": "/docs/{{ target.id }}" } })
+}
+
+async fn remind(app: &TestApp, params: Value, title: Option<&str>) {
+    let input = json!({ "type": "comment", "target": { "type": "doc", "id": "7" }, "action": "comment", "sender": "ben",
+                        "content": { "title": title, "params": params, "body": "own body", "link": "/own" } });
+    app.service()
+        .ask("mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }", json!({ "input": input }))
+        .await;
+}
+
+const NEWEST: &str = "{ viewer { inbox(first: 1) { nodes { title body link } } } }";
+
+on_every_database! {
+    async fn a_type_is_saved_whole_and_listed_in_its_place(app) {
+        let admin = app.admin();
+        admin.define(json!({ "code": "b", "title": "B", "position": 1 })).await;
+        admin.define(json!({ "code": "a", "title": "A", "position": 1 })).await;
+        admin.define(json!({ "code": "c", "title": "C" })).await;
+        let full = json!({ "code": "b", "title": "Bees", "group": "Animals", "readPolicy": "AUTO", "mandatory": true,
+                           "ttlSeconds": 60, "position": -1, "template": { "title": "x", "body": "y", "link": "/z" } });
+        assert_eq!(admin.ask(SAVE, json!({ "input": full })).await["saveMessageType"], full);
+        let codes = "{ messageTypes { code } }";
+        assert_eq!(app.user("ada").ask(codes, json!({})).await["messageTypes"], json!([{ "code": "b" }, { "code": "c" }, { "code": "a" }]));
+        let plain = admin.ask(SAVE, json!({ "input": { "code": "b", "title": "B" } })).await["saveMessageType"].clone();
+        assert_eq!(plain, json!({ "code": "b", "title": "B", "group": null, "readPolicy": "MANUAL", "mandatory": false,
+                                  "ttlSeconds": null, "position": 0, "template": null }));
+    }
+
+    async fn templates_speak_of_everything_in_scope(app) {
+        app.admin().define(templated("{{ sender.name }} {{ action }} on {{ target.type }} {{ target.id }}: {{ params.text|upper }}")).await;
+        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
+        app.user("ada").subscribe("7", &["comment"]).await;
+        remind(app, json!({ "text": "nice", "words": ["a", "b"] }), None).await;
+        let item = app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].clone();
+        assert_eq!(item, json!({ "title": "Ben comment on doc 7: NICE", "body": "a b", "link": "/docs/7" }));
+    }
+
+    async fn a_new_template_or_name_shows_at_the_next_read(app) {
+        app.admin().define(templated("{{ sender.name or sender.id }}")).await;
+        app.user("ada").subscribe("7", &["comment"]).await;
+        remind(app, json!({ "words": [] }), None).await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["ben"]);
+        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["Ben"]);
+        app.admin().define(templated("by {{ sender.name }}")).await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["by Ben"]);
+    }
+
+    async fn a_template_that_fails_gives_way_to_the_notifications_own_text(app) {
+        app.admin().define(templated("{{ params.missing.deep }}")).await;
+        app.user("ada").subscribe("7", &["comment"]).await;
+        remind(app, json!({ "words": ["a"] }), Some("own title")).await;
+        let item = app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].clone();
+        assert_eq!(item, json!({ "title": "own title", "body": "a", "link": "/docs/7" }));
+        remind(app, Value::Null, None).await;
+        let item = app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].clone();
+        assert_eq!(item, json!({ "title": "Comments", "body": "own body", "link": "/docs/7" }));
+    }
+
+    async fn a_template_that_never_ends_is_stopped(app) {
+        app.admin().define(templated("{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}")).await;
+        app.user("ada").subscribe("7", &["comment"]).await;
+        remind(app, json!({ "words": [] }), Some("own title")).await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["own title"]);
+    }
+
+    async fn what_cannot_be_saved_is_named(app) {
+        for (input, expected) in [
+            (templated("{{ oops"), "BAD_USER_INPUT input.template.title: does not compile"),
+            (json!({ "code": "", "title": "x" }), "BAD_USER_INPUT input.code: must have 1 to 128 characters"),
+            (json!({ "code": "x", "title": " " }), "BAD_USER_INPUT input.title: must have 1 to 256 characters"),
+            (json!({ "code": "x", "title": "x", "ttlSeconds": 0 }), "BAD_USER_INPUT input.ttlSeconds: must be at least 1"),
+        ] {
+            let why = app.admin().refused(SAVE, json!({ "input": input })).await;
+            assert!(why.starts_with(expected), "{why}");
+        }
+        assert_eq!(app.user("ada").ask("{ messageTypes { code } }", json!({})).await["messageTypes"], json!([]));
+    }
+
+    async fn a_type_that_is_in_use_stays(app) {
+        let delete = "mutation($code: String!) { deleteMessageType(code: $code) }";
+        app.admin().define_type("used").await;
+        app.admin().define_type("unused").await;
+        app.service().announce("used", everyone(), "x").await;
+        let why = app.admin().refused(delete, json!({ "code": "used" })).await;
+        assert!(why.starts_with("CONFLICT"), "{why}");
+        assert_eq!(app.admin().ask(delete, json!({ "code": "unused" })).await["deleteMessageType"], true);
+        assert_eq!(app.admin().ask(delete, json!({ "code": "unused" })).await["deleteMessageType"], false);
+        assert_eq!(app.user("ada").overview().await, ["used: 1 (x)", "= 1"]);
+    }
+
+    async fn reasons_are_saved_listed_and_deleted(app) {
+        let save = "mutation($actions: [String!]!) { saveReason(code: \"create\", actions: $actions) { code actions } }";
+        app.admin().ask(save, json!({ "actions": ["comment"] })).await;
+        app.admin().ask(save, json!({ "actions": ["comment", "like"] })).await;
+        let reasons = app.user("ada").ask("{ reasons { code actions } }", json!({})).await;
+        assert_eq!(reasons["reasons"], json!([{ "code": "create", "actions": ["comment", "like"] }]));
+        assert_eq!(app.admin().refused(save, json!({ "actions": [] })).await, "BAD_USER_INPUT actions: must name at least one action");
+        let delete = "mutation { deleteReason(code: \"create\") }";
+        assert_eq!(app.admin().ask(delete, json!({})).await["deleteReason"], true);
+        assert_eq!(app.admin().ask(delete, json!({})).await["deleteReason"], false);
+    }
+
+    async fn a_node_that_has_not_heard_of_a_change_goes_by_it_all_the_same(app) {
+        app.admin().define_type("comment").await;
+        app.admin().ask("mutation { saveGroup(code: \"design\") { code } }", json!({})).await;
+        let other = TestApp::start(app.app.config.database.url()).await;
+        other.user("ada").overview().await;
+        other.service().announce("comment", json!({ "groups": ["design"] }), "to nobody yet").await;
+
+        app.admin().define(json!({ "code": "comment", "title": "Comments", "template": { "title": "rendered" } })).await;
+        app.admin().define_type("brand-new").await;
+        app.admin().ask("mutation { deleteGroup(code: \"design\") }", json!({})).await;
+        app.admin().ask("mutation { saveGroup(code: \"design\") { code } }", json!({})).await;
+        app.admin().ask("mutation { addGroupMembers(code: \"design\", users: [\"ada\"]) { code } }", json!({})).await;
+
+        other.service().announce("comment", json!({ "groups": ["design"] }), "own").await;
+        assert_eq!(other.user("ada").overview().await, ["brand-new: 0 (-)", "comment: 1 (rendered)", "= 1"]);
+        assert_eq!(other.user("ada").titles(json!({})).await, ["rendered"]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Hearing: subscriptions, follows, groups and preferences.
+
+use serde_json::{Value, json};
+
+use crate::support::{Actor, everyone, on_every_database};
+
+async fn prefer(actor: &Actor<'_>, actions: Value, types: Value) -> Value {
+    let query = "mutation($actions: [PreferenceInput!], $types: [PreferenceInput!]) { \
+        updatePreferences(actions: $actions, types: $types) { actions { code enabled source } types { code enabled source } } }";
+    actor.ask(query, json!({ "actions": actions, "types": types })).await["updatePreferences"].clone()
+}
+
+on_every_database! {
+    async fn subscribing_twice_is_subscribing_once(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        assert_eq!(ada.subscribe("7", &["comment", "like"]).await, 2);
+        assert_eq!(ada.subscribe("7", &["like", "comment", "update"]).await, 1);
+        app.service().remind("comment", "7", "like", None, "liked").await;
+        assert_eq!(ada.titles(json!({})).await, ["liked"]);
+    }
+
+    async fn a_reason_subscribes_to_its_actions(app) {
+        app.admin().ask("mutation { saveReason(code: \"create\", actions: [\"comment\", \"like\"]) { code } }", json!({})).await;
+        let subscribe = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, reason: \"create\" }) { \
+            createdCount subscriptions { action target { type id } createdAt } } }";
+        let data = app.user("ada").ask(subscribe, json!({})).await;
+        let target = json!({ "type": "doc", "id": "7" });
+        assert_eq!(data["subscribe"], json!({ "createdCount": 2, "subscriptions": [
+            { "action": "comment", "target": target, "createdAt": "2026-11-21T08:00:00.000Z" },
+            { "action": "like", "target": target, "createdAt": "2026-11-21T08:00:00.000Z" },
+        ] }));
+        let unknown = subscribe.replace("create\"", "destroy\"");
+        assert_eq!(app.user("ada").refused(&unknown, json!({})).await, "BAD_USER_INPUT input.reason: no reason \"destroy\"");
+    }
+
+    async fn nobody_hears_what_was_sent_before_he_subscribed_or_after_he_stopped(app) {
+        app.admin().define_type("comment").await;
+        let (ada, service) = (app.user("ada"), app.service());
+        app.user("ben").subscribe("7", &["comment"]).await;
+        service.remind("comment", "7", "comment", None, "before").await;
+        ada.subscribe("7", &["comment"]).await;
+        service.remind("comment", "7", "comment", None, "during").await;
+        let stop = "mutation($actions: [String!]) { unsubscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: $actions }) { removedCount } }";
+        assert_eq!(ada.ask(stop, json!({ "actions": ["like"] })).await["unsubscribe"]["removedCount"], 0);
+        assert_eq!(ada.ask(stop, json!({})).await["unsubscribe"]["removedCount"], 1);
+        assert_eq!(ada.ask(stop, json!({})).await["unsubscribe"]["removedCount"], 0);
+        service.remind("comment", "7", "comment", None, "after").await;
+        assert_eq!(ada.titles(json!({})).await, ["during"]);
+    }
+
+    async fn targets_that_look_alike_are_not_the_same(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        ada.subscribe("7/comment", &["x"]).await;
+        ada.subscribe("A%", &["comment"]).await;
+        for (target, action) in [("7", "comment/x"), ("7", "x"), ("a%", "comment"), ("AB", "comment")] {
+            app.service().remind("comment", target, action, None, "no").await;
+        }
+        app.service().remind("comment", "A%", "comment", None, "yes").await;
+        assert_eq!(ada.titles(json!({})).await, ["yes"]);
+    }
+
+    async fn a_service_subscribes_anybody_and_a_user_only_himself(app) {
+        app.admin().define_type("comment").await;
+        let for_ada = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"comment\"], user: \"ada\" }) { createdCount } }";
+        assert_eq!(app.user("ben").refused(for_ada, json!({})).await, "NOT_FOUND : no user \"ada\"");
+        assert_eq!(app.service().ask(for_ada, json!({})).await["subscribe"]["createdCount"], 1);
+        assert_eq!(app.user("ada").ask(for_ada, json!({})).await["subscribe"]["createdCount"], 0);
+        let nobody = for_ada.replace(", user: \"ada\"", "");
+        let why = app.service().refused(&nobody, json!({})).await;
+        assert_eq!(why, "BAD_USER_INPUT input.user: is required, for the token is not a user's");
+    }
+
+    async fn following_is_idempotent_and_ends(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        let following = "{ viewer { following { nodes { id } edges { cursor } pageInfo { hasNextPage } } } }";
+        for _ in 0..2 {
+            ada.ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
+        }
+        assert_eq!(ada.ask(following, json!({})).await["viewer"]["following"]["nodes"], json!([{ "id": "ben" }]));
+        app.service().remind("comment", "7", "comment", Some("ben"), "heard").await;
+        for _ in 0..2 {
+            ada.ask("mutation { unfollow(user: \"ben\") { id } }", json!({})).await;
+        }
+        app.service().remind("comment", "7", "comment", Some("ben"), "unheard").await;
+        assert_eq!(ada.titles(json!({})).await, ["heard"]);
+        assert_eq!(ada.ask(following, json!({})).await["viewer"]["following"]["nodes"], json!([]));
+        let why = ada.refused("mutation { follow(user: \"ada\") { id } }", json!({})).await;
+        assert_eq!(why, "BAD_USER_INPUT user: nobody follows himself");
+    }
+
+    async fn subscriptions_are_listed_page_by_page(app) {
+        let ada = app.user("ada");
+        for target in ["1", "2", "3"] {
+            ada.subscribe(target, &["comment"]).await;
+        }
+        let query = "query($after: String) { viewer { subscriptions(first: 2, after: $after) { \
+            nodes { target { id } action } pageInfo { hasNextPage endCursor } } } }";
+        let first = ada.ask(query, json!({})).await["viewer"]["subscriptions"].clone();
+        assert_eq!(first["nodes"].as_array().map(Vec::len), Some(2));
+        assert_eq!(first["pageInfo"]["hasNextPage"], true);
+        let second = ada.ask(query, json!({ "after": first["pageInfo"]["endCursor"] })).await;
+        assert_eq!(second["viewer"]["subscriptions"]["nodes"], json!([{ "target": { "id": "3" }, "action": "comment" }]));
+        let why = ada.refused(query, json!({ "after": "made up" })).await;
+        assert_eq!(why, "BAD_USER_INPUT after: is no cursor of this list");
+    }
+
+    async fn what_is_switched_off_does_not_arrive_and_what_arrived_stays(app) {
+        for kind in ["comment", "release"] {
+            app.admin().define_type(kind).await;
+        }
+        let (ada, service) = (app.user("ada"), app.service());
+        ada.subscribe("7", &["comment", "like"]).await;
+        let send = async |label: &str| {
+            service.announce("release", everyone(), &format!("release {label}")).await;
+            service.remind("comment", "7", "comment", None, &format!("comment {label}")).await;
+            service.remind("comment", "7", "like", None, &format!("like {label}")).await;
+            service.message("release", "ada", &format!("message {label}")).await;
+        };
+        send("1").await;
+        prefer(&ada, json!([{ "code": "like", "enabled": false }]), json!([{ "code": "release", "enabled": false }])).await;
+        send("2").await;
+        prefer(&ada, json!([{ "code": "like", "enabled": null }]), json!([{ "code": "release", "enabled": true }])).await;
+        send("3").await;
+        assert_eq!(ada.titles(json!({})).await, [
+            "message 3", "like 3", "comment 3", "release 3", "comment 2", "message 1", "like 1", "comment 1", "release 1",
+        ]);
+    }
+
+    async fn defaults_count_where_the_user_has_said_nothing(app) {
+        let admin = app.admin();
+        admin.define_type("comment").await;
+        let defaults = "mutation($on: Boolean) { saveDefaultPreferences(actions: [{ code: \"like\", enabled: $on }]) }";
+        admin.ask(defaults, json!({ "on": false })).await;
+        for user in ["ada", "ben"] {
+            app.user(user).subscribe("7", &["like"]).await;
+        }
+        let own = prefer(&app.user("ben"), json!([{ "code": "like", "enabled": true }]), json!([])).await;
+        assert_eq!(own["actions"], json!([{ "code": "like", "enabled": true, "source": "USER" }]));
+        app.service().remind("comment", "7", "like", None, "liked").await;
+        assert!(app.user("ada").titles(json!({})).await.is_empty());
+        assert_eq!(app.user("ben").titles(json!({})).await, ["liked"]);
+        let preferences = "{ viewer { preferences { actions { code enabled source } types { code enabled source } } } }";
+        assert_eq!(app.user("ada").ask(preferences, json!({})).await["viewer"]["preferences"], json!({
+            "actions": [{ "code": "like", "enabled": false, "source": "DEFAULT" }],
+            "types": [{ "code": "comment", "enabled": true, "source": "DEFAULT" }],
+        }));
+        admin.ask(defaults, json!({})).await;
+        app.service().remind("comment", "7", "like", None, "liked again").await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["liked again"]);
+    }
+
+    async fn a_mandatory_type_cannot_be_switched_off(app) {
+        app.admin().define(json!({ "code": "security", "title": "Security", "mandatory": true })).await;
+        let ada = app.user("ada");
+        ada.subscribe("7", &["login"]).await;
+        prefer(&ada, json!([{ "code": "login", "enabled": false }]), json!([])).await;
+        app.service().remind("security", "7", "login", None, "a login").await;
+        assert_eq!(ada.titles(json!({})).await, ["a login"]);
+        let off = "mutation { updatePreferences(types: [{ code: \"security\", enabled: false }]) { types { code } } }";
+        let why = ada.refused(off, json!({})).await;
+        assert_eq!(why, "BAD_USER_INPUT types[0].enabled: the message type \"security\" is mandatory");
+        let unknown = off.replace("security", "nope");
+        assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: no message type \"nope\"");
+    }
+
+    async fn a_user_knows_his_groups(app) {
+        let admin = app.admin();
+        for (code, title) in [("b", "Bees"), ("a", "Ants")] {
+            admin.ask("mutation($c: String!, $t: String) { saveGroup(code: $c, title: $t) { code } }", json!({ "c": code, "t": title })).await;
+            admin.ask("mutation($c: String!) { addGroupMembers(code: $c, users: [\"ada\", \"ben\"]) { memberCount } }", json!({ "c": code })).await;
+        }
+        let data = app.user("ada").ask("{ viewer { groups { code title memberCount } } }", json!({})).await;
+        assert_eq!(data["viewer"]["groups"], json!([
+            { "code": "a", "title": "Ants", "memberCount": 2 },
+            { "code": "b", "title": "Bees", "memberCount": 2 },
+        ]));
+        let missing = admin.refused("mutation { addGroupMembers(code: \"c\", users: [\"ada\"]) { code } }", json!({})).await;
+        assert_eq!(missing, "NOT_FOUND : no group \"c\"");
+    }
+}

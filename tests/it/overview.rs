@@ -1,0 +1,131 @@
+//! The overview: exact, capped, and cheap.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::support::{everyone, on_every_database};
+
+const OVERVIEW: &str = "query($cap: Int, $types: [String!]) { viewer { overview(cap: $cap, types: $types) { \
+    unread { count exact } unseen { count exact } types { type { code } unread { count exact } \
+    latest { title body isRead sender { id name } data } } } } }";
+
+on_every_database! {
+    async fn an_overview_of_a_user_who_is_not_behind_is_one_statement(app) {
+        let admin = app.admin();
+        for position in 0..8 {
+            admin.define(json!({ "code": format!("type-{position}"), "title": "x", "position": -position })).await;
+            let content = json!({ "title": "x", "data": { "a": 1 } });
+            let input = json!({ "type": format!("type-{position}"), "audience": everyone(), "sender": "ben", "content": content });
+            admin.ask("mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }", json!({ "input": input })).await;
+        }
+        let ada = app.user("ada");
+        let first = ada.ask(OVERVIEW, json!({})).await;
+        assert_eq!(first["viewer"]["overview"]["types"][0]["type"]["code"], "type-7");
+        let (statements, again) = app.statements_of(ada.ask(OVERVIEW, json!({}))).await;
+        assert_eq!((statements, again), (1, first));
+    }
+
+    async fn overviews_of_many_users_are_one_statement(app) {
+        app.admin().define_type("release").await;
+        let users: Vec<String> = (0..50).map(|number| format!("user-{number}")).collect();
+        app.service().announce("release", everyone(), "hello").await;
+        app.service().announce("release", json!({ "users": users }), "you").await;
+        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview(cap: 99) { unread { count } types { latest { title } } } } }";
+        app.service().ask(query, json!({ "ids": users })).await;
+        let mut asked = users.clone();
+        asked.push("unheard of".into());
+        let (statements, data) = app.statements_of(app.service().ask(query, json!({ "ids": asked }))).await;
+        let all = data["users"].as_array().unwrap();
+        assert_eq!(all[49]["overview"], json!({ "unread": { "count": 2 }, "types": [{ "latest": { "title": "you" } }] }));
+        assert_eq!(all[50], Value::Null);
+        // One to look for the user who is not known, and one for all the overviews.
+        assert_eq!(statements, 2);
+    }
+
+    async fn a_page_of_the_inbox_is_one_statement_whatever_is_asked_of_its_items(app) {
+        app.admin().define_type("direct").await;
+        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }, { id: \"chen\", name: \"Chen\" }]) { id } }", json!({})).await;
+        for sender in ["ben", "chen", "dara"] {
+            let input = json!({ "type": "direct", "receiver": "ada", "sender": sender, "content": { "title": "x" } });
+            app.service().ask("mutation($input: MessageInput!) { sendMessage(input: $input) { replayed } }", json!({ "input": input })).await;
+        }
+        let list = "{ viewer { inbox(first: 20) { nodes { title type { code title } sender { id name avatarUrl } target { id } action isRead readAt } \
+            pageInfo { hasNextPage } } } }";
+        let ada = app.user("ada");
+        ada.ask(list, json!({})).await;
+        let (statements, data) = app.statements_of(ada.ask(list, json!({}))).await;
+        assert_eq!(statements, 1);
+        assert_eq!(data["viewer"]["inbox"]["nodes"][1]["sender"]["name"], "Chen");
+        assert_eq!(data["viewer"]["inbox"]["nodes"][0]["sender"], json!({ "id": "dara", "name": null, "avatarUrl": null }));
+    }
+
+    async fn counts_stop_at_the_cap_and_say_so(app) {
+        for kind in ["a", "b"] {
+            app.admin().define_type(kind).await;
+            for _ in 0..3 {
+                app.service().announce(kind, everyone(), "x").await;
+            }
+        }
+        let ada = app.user("ada");
+        for (cap, whole, each) in [
+            (json!(null), json!({ "count": 6, "exact": true }), json!({ "count": 3, "exact": true })),
+            (json!(6), json!({ "count": 6, "exact": true }), json!({ "count": 3, "exact": true })),
+            (json!(5), json!({ "count": 5, "exact": false }), json!({ "count": 3, "exact": true })),
+            (json!(2), json!({ "count": 2, "exact": false }), json!({ "count": 2, "exact": false })),
+        ] {
+            let data = ada.ask(OVERVIEW, json!({ "cap": cap })).await;
+            let overview = &data["viewer"]["overview"];
+            assert_eq!((&overview["unread"], &overview["unseen"]), (&whole, &whole), "{cap}");
+            assert_eq!(overview["types"][1]["unread"], each, "{cap}");
+        }
+        assert_eq!(ada.refused(OVERVIEW, json!({ "cap": 0 })).await, "BAD_USER_INPUT cap: must be at least 1");
+        let data = ada.ask(OVERVIEW, json!({ "types": ["b"] })).await;
+        assert_eq!(data["viewer"]["overview"]["unread"]["count"], 3);
+        assert_eq!(data["viewer"]["overview"]["unseen"]["count"], 3);
+        assert_eq!(data["viewer"]["overview"]["types"].as_array().map(Vec::len), Some(1));
+        assert_eq!(ada.refused(OVERVIEW, json!({ "types": ["c"] })).await, "BAD_USER_INPUT types: no message type \"c\"");
+    }
+
+    async fn a_tenant_without_types_has_an_empty_overview(app) {
+        let overview = app.user("ada").ask(OVERVIEW, json!({})).await["viewer"]["overview"].clone();
+        let none = json!({ "count": 0, "exact": true });
+        assert_eq!(overview, json!({ "unread": none, "unseen": none, "types": [] }));
+    }
+
+    async fn looking_at_the_inbox_leaves_nothing_unseen_and_reads_what_reads_itself(app) {
+        app.admin().define(json!({ "code": "feed", "title": "Feed", "readPolicy": "AUTO", "position": 1 })).await;
+        app.admin().define(json!({ "code": "news", "title": "News", "readPolicy": "AUTO", "position": 2 })).await;
+        app.admin().define(json!({ "code": "task", "title": "Tasks", "position": 3 })).await;
+        let send = async |label: &str| {
+            for kind in ["feed", "news", "task"] {
+                app.service().announce(kind, everyone(), label).await;
+            }
+            app.advance(TimeDelta::minutes(1));
+        };
+        let ada = app.user("ada");
+        let seen = async |kind: Value| {
+            let query = "mutation($type: String) { markSeen(type: $type) { unseen { count } types { unread { count } } } }";
+            let overview = ada.ask(query, json!({ "type": kind })).await["markSeen"].clone();
+            let unread: Vec<i64> = overview["types"].as_array().unwrap().iter().map(|of| of["unread"]["count"].as_i64().unwrap()).collect();
+            (overview["unseen"]["count"].as_i64().unwrap(), unread)
+        };
+        send("1").await;
+        assert_eq!(seen(json!("feed")).await, (3, vec![0, 1, 1]));
+        assert_eq!(seen(json!("task")).await, (3, vec![0, 1, 1]));
+        assert_eq!(seen(Value::Null).await, (0, vec![0, 0, 1]));
+        send("2").await;
+        assert_eq!(ada.overview().await, ["feed: 1 (2)", "news: 1 (2)", "task: 2 (2)", "= 4"]);
+        let data = ada.ask(OVERVIEW, json!({})).await;
+        assert_eq!(data["viewer"]["overview"]["unseen"]["count"], 3);
+    }
+
+    async fn a_cursor_stands_where_the_inbox_stood(app) {
+        app.admin().define_type("release").await;
+        app.service().announce("release", everyone(), "before").await;
+        let cursor = app.user("ada").ask("{ viewer { overview { cursor } } }", json!({})).await["viewer"]["overview"]["cursor"].clone();
+        app.service().announce("release", everyone(), "after").await;
+        let newer = "query($before: String) { viewer { inbox(last: 10, before: $before) { nodes { title } } } }";
+        let data = app.user("ada").ask(newer, json!({ "before": cursor })).await;
+        assert_eq!(data["viewer"]["inbox"]["nodes"], json!([{ "title": "after" }]));
+    }
+}
