@@ -49,7 +49,7 @@ pub struct AuthConfig {
     /// Secret of HS256 tokens, at least 32 bytes.
     #[arg(long, env = "TIDINGS_SECRET", hide_env_values = true)]
     pub secret: Option<String>,
-    /// File or http(s) URL of the JWKS whose RS256, ES256 and `EdDSA` tokens are believed.
+    /// File or http(s) URL of the JWKS whose RS256, ES256 and EdDSA tokens are believed.
     #[arg(long, env = "TIDINGS_JWKS")]
     pub jwks: Option<JwksSource>,
     /// When set, the `iss` that tokens must carry.

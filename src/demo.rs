@@ -159,7 +159,7 @@ async fn introduce(app: &App, tenant: &Tenant) -> Result<()> {
 async fn happen(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     let start = app.now();
     let end = start + TimeDelta::days(14).num_milliseconds();
-    let mut events: Vec<(i64, Input)> = said().into_iter().map(|(hours, input)| (hours, input)).collect();
+    let mut events: Vec<(i64, Input)> = said().into_iter().collect();
     for (hours, who, action, place, text) in HAPPENED {
         let (id, title, _) = DOCUMENTS[place];
         let addressees =

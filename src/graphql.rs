@@ -50,7 +50,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Deepest nesting of a query; an introspection by GraphiQL has 15 levels.
+/// Deepest nesting of a query; an introspection by `GraphiQL` has 15 levels.
 const DEPTH: usize = 20;
 /// The most fields of a query, counted without regard to how many rows they have.
 const FIELDS: usize = 2000;

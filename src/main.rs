@@ -4,6 +4,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::{Parser, Subcommand};
 use tidings::app::App;
 use tidings::auth::{Claims, Role, sign};
@@ -105,9 +107,9 @@ async fn run(command: Command) -> Result<()> {
         Command::Migrate { database, down } => {
             let db = database::connect(database.url(), database.connections).await?;
             if down {
-                db.unmigrate().await?
+                db.unmigrate().await?;
             } else {
-                db.migrate().await?
+                db.migrate().await?;
             }
             db.close().await
         }
@@ -132,9 +134,9 @@ async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::Socke
 }
 
 async fn serve_demo(mut config: Config) -> Result<()> {
-    let mut random = [0_u8; 24];
+    let mut random = [0_u8; 32];
     getrandom::fill(&mut random).map_err(Error::internal)?;
-    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let random = URL_SAFE_NO_PAD.encode(random);
     let secret = config.auth.secret.get_or_insert_with(|| random.clone()).clone();
     let thrown_away =
         config.database.url.is_none().then(|| std::env::temp_dir().join(format!("tidings-demo-{}", &random[..8])));
@@ -154,7 +156,7 @@ async fn serve_demo(mut config: Config) -> Result<()> {
 }
 
 fn greet(auth: &AuthConfig, address: std::net::SocketAddr) -> Result<()> {
-    let day = Duration::from_secs(24 * 60 * 60);
+    let day = Duration::from_hours(24);
     let of = |name: &str, role| token(auth, demo::TENANT, Some(name.into()), role, day, None);
     let user = of(demo::USER, Role::User)?;
     println!("\nThe demo is ready: a tenant called {}, whose users have two weeks of notifications.\n", demo::TENANT);

@@ -25,7 +25,7 @@ const STALE_SECONDS: i64 = 600;
 struct Key {
     id: Option<String>,
     algorithm: Algorithm,
-    key: DecodingKey,
+    decoding: DecodingKey,
 }
 
 impl std::fmt::Debug for Key {
@@ -93,7 +93,7 @@ impl Jwks {
         let mut fitting =
             keys.iter().filter(|key| key.algorithm == algorithm && (id.is_none() || key.id.as_deref() == id));
         let first = fitting.next()?;
-        (id.is_some() || fitting.next().is_none()).then(|| first.key.clone())
+        (id.is_some() || fitting.next().is_none()).then(|| first.decoding.clone())
     }
 
     /// Asks the URL. When that fails, the keys that are known go on.
@@ -159,5 +159,5 @@ fn key(jwk: &Jwk) -> Option<Key> {
     if jwk.common.key_algorithm.as_ref().is_some_and(|of| *of != said) {
         return None;
     }
-    Some(Key { id: jwk.common.key_id.clone(), algorithm, key: DecodingKey::from_jwk(jwk).ok()? })
+    Some(Key { id: jwk.common.key_id.clone(), algorithm, decoding: DecodingKey::from_jwk(jwk).ok()? })
 }

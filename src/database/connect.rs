@@ -44,7 +44,8 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(Duration::from_secs(10))
-        .pragma("cache_size", "-65536")
+        .pragma("cache_size", "-8192")
+        .pragma("mmap_size", "268435456")
         .pragma("temp_store", "memory")
         .statement_cache_capacity(STATEMENTS)
         .optimize_on_close(true, None)
@@ -116,6 +117,7 @@ fn shared(pool: DatabaseConnection) -> Database {
     Database { read: pool.clone(), write: pool }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
 fn unusable(cause: sqlx::Error) -> Error {
     Error::Config(format!("DATABASE_URL cannot be used: {cause}"))
 }

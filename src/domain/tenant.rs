@@ -33,12 +33,11 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     if let Some(tenant) = app.caches.tenants.get(code).await {
         return Ok(tenant);
     }
-    let tenant = match find(app, code).await? {
-        Some(tenant) => tenant,
-        None => {
-            make(app, code).await?;
-            find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))?
-        }
+    let tenant = if let Some(tenant) = find(app, code).await? {
+        tenant
+    } else {
+        make(app, code).await?;
+        find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))?
     };
     let tenant = Arc::new(tenant);
     app.caches.tenants.insert(code.to_owned(), tenant.clone()).await;

@@ -13,6 +13,7 @@ use super::scalars::Instant;
 use super::user::User;
 use crate::auth::Role;
 use crate::domain::channel::{self, Listener};
+use crate::domain::{catalogue, user};
 use crate::error::Error;
 
 names!(Subscriptions, "SubscriptionConnection", "SubscriptionEdge");
@@ -121,7 +122,7 @@ impl GroupQuery {
     /// The tenant's groups, by code. Any role.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
-        let catalogue = crate::domain::catalogue::current(call.app, call.tenant).await?;
+        let catalogue = catalogue::current(call.app, call.tenant).await?;
         Ok(Groups::list(catalogue.groups.values().cloned().collect()))
     }
 }
@@ -244,18 +245,18 @@ impl SubscribeMutation {
     async fn follow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
-        let followed = crate::domain::user::mention_one(call.app, call.tenant, "user", &user).await?;
-        channel::follow(call.app, call.tenant, follower, followed).await?;
-        Ok(User::alone(followed))
+        let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
+        channel::follow(call.app, call.tenant, follower, actor).await?;
+        Ok(User::alone(actor))
     }
 
     /// The reverse. Returns who was followed.
     async fn unfollow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
-        let followed = crate::domain::user::mention_one(call.app, call.tenant, "user", &user).await?;
-        channel::unfollow(call.app, call.tenant, follower, followed).await?;
-        Ok(User::alone(followed))
+        let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
+        channel::unfollow(call.app, call.tenant, follower, actor).await?;
+        Ok(User::alone(actor))
     }
 }
 

@@ -132,7 +132,6 @@ impl InboxItem {
 /// Something with an id of its own.
 #[derive(Interface)]
 #[graphql(field(name = "id", ty = "ID", desc = "Opaque."))]
-#[expect(clippy::large_enum_variant, reason = "made once a request, by the field that returns it")]
 pub enum Node {
     InboxItem(InboxItem),
     Notification(super::notification::Notification),

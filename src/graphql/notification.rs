@@ -215,7 +215,7 @@ pub struct ReminderInput {
     pub content: ContentInput,
     /// In the future. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
-    /// As in AnnouncementInput.
+    /// As in `AnnouncementInput`.
     pub idempotency_key: Option<String>,
 }
 
@@ -229,7 +229,7 @@ pub struct MessageInput {
     pub content: ContentInput,
     /// In the future. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
-    /// As in AnnouncementInput.
+    /// As in `AnnouncementInput`.
     pub idempotency_key: Option<String>,
 }
 

@@ -25,12 +25,14 @@ names!(Users, "UserConnection", "UserEdge");
 /// The most users of one `users` query.
 const USERS: usize = 200;
 
+type Overviews = HashMap<UserId, overview::Overview>;
+
 /// Users that were asked for together, so that what is asked of each of them is read for all of them at once.
 #[derive(Default)]
 pub struct Siblings {
     ids: Vec<UserId>,
     profiles: OnceCell<HashMap<UserId, Profile>>,
-    overviews: Mutex<HashMap<Wish, Arc<OnceCell<HashMap<UserId, overview::Overview>>>>>,
+    overviews: Mutex<HashMap<Wish, Arc<OnceCell<Overviews>>>>,
 }
 
 impl Siblings {
@@ -45,11 +47,11 @@ impl Siblings {
     }
 
     async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
-        let cell = {
+        let shared = {
             let mut overviews = self.overviews.lock().unwrap_or_else(PoisonError::into_inner);
             overviews.entry(wish.clone()).or_default().clone()
         };
-        let all = cell.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
+        let all = shared.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
         Ok(all.get(&user).cloned().ok_or_else(|| Error::not_found("user", user.to_string()))?)
     }
 }

@@ -39,14 +39,11 @@ pub async fn get(State(server): State<Server>, headers: HeaderMap, Query(address
         request = request.operation_name(name);
     }
     if let Some(variables) = address.variables.filter(|text| !text.is_empty()) {
-        match serde_json::from_str::<Value>(&variables) {
-            Ok(Value::Object(variables)) => {
-                request = request.variables(async_graphql::Variables::from_json(Value::Object(variables)));
-            }
-            _ => {
-                let error = Error::bad_input("variables", "must be a JSON object");
-                return refusal(media, StatusCode::BAD_REQUEST, &error);
-            }
+        if let Ok(Value::Object(variables)) = serde_json::from_str::<Value>(&variables) {
+            request = request.variables(async_graphql::Variables::from_json(Value::Object(variables)));
+        } else {
+            let error = Error::bad_input("variables", "must be a JSON object");
+            return refusal(media, StatusCode::BAD_REQUEST, &error);
         }
     }
     if !is_query(&mut request) {

@@ -152,7 +152,7 @@ on_every_database! {
         let kept = ada.items(json!({})).await[4].clone();
         assert_eq!(ada.mark("markRead", json!({ "matching": { "types": ["comment"] } })).await, 3);
         assert_eq!(ada.overview().await, ["comment: 0 (3)", "release: 2 (5)", "= 2"]);
-        assert_eq!(ada.mark("markUnread", ids(&[kept.clone()])).await, 1);
+        assert_eq!(ada.mark("markUnread", ids(std::slice::from_ref(&kept))).await, 1);
         fill(app, "comment", 6..=6).await;
         assert_eq!(ada.titles(json!({ "read": false })).await, ["6", "5", "4", "1"]);
         assert_eq!(ada.titles(json!({ "read": true })).await, ["3", "2"]);

@@ -1,4 +1,4 @@
-//! Templates of message types: `MiniJinja`, rendered when a reader asks.
+//! Templates of message types: MiniJinja, rendered when a reader asks.
 
 use std::sync::Arc;
 

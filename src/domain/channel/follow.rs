@@ -10,23 +10,23 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
-/// `follower` hears of what `followed` does from now on. Doing so again changes nothing.
-pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, followed: UserId) -> Result<()> {
-    if follower == followed {
+/// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
+pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
+    if follower == actor {
         return Err(Error::bad_input("user", "nobody follows himself"));
     }
     sync::caught_up(app, tenant, &[follower]).await?;
     let now = app.now();
     transaction!(app.db, |txn| {
-        let channels = open(txn, tenant, &[Code::Actor(followed.0)], now).await?;
+        let channels = open(txn, tenant, &[Code::Actor(actor.0)], now).await?;
         listen::begin(txn, tenant, &[follower], &channels, now).await?;
         Ok(())
     })
 }
 
 /// The reverse.
-pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, followed: UserId) -> Result<()> {
-    let code = Code::Actor(followed.0);
+pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
+    let code = Code::Actor(actor.0);
     let Some(audience) = super::audiences(&app.db.read, tenant, &[code]).await?.into_values().next() else {
         return Ok(());
     };
@@ -38,7 +38,7 @@ pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, followed: Us
     })
 }
 
-/// A page of the channels of those whom a user follows, after a channel, with the rows of the followed; one more
+/// A page of the channels of those whom a user follows, after a channel, with their rows; one more
 /// than `first`.
 pub async fn following(
     app: &App,

@@ -112,9 +112,9 @@ fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
     sql.push("CASE WHEN (SELECT p.seq FROM publication p WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ");
     push_cursor(sql, user);
     sql.push(" AND (p.channel_id = ").bind(tenant.everyone);
-    sql.push(" OR EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = ");
+    sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = ");
     user.push(sql);
-    sql.push(" AND s.channel_id = p.channel_id)) ORDER BY p.seq LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END ");
+    sql.push(" AND s.channel_id = p.channel_id) IS NOT NULL) ORDER BY p.seq LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END ");
     sql.push("WHEN (SELECT MAX(p.seq) FROM publication p WHERE p.channel_id = ").bind(tenant.everyone);
     sql.push(") > u.cursor_seq THEN 1 WHEN EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = ");
     user.push(sql);

@@ -119,8 +119,9 @@ async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], 
         .push(" AND p.seq <= ")
         .bind(end);
     sql.push(" AND p.seq > u.cursor_seq AND (p.channel_id = ").bind(tenant.everyone);
-    sql.push(" OR EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
-    sql.push(" AND s.since_seq < p.seq))");
+    // Not EXISTS, which PostgreSQL would turn into a hash of all that the user is subscribed to.
+    sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
+    sql.push(" AND s.since_seq < p.seq) IS NOT NULL)");
     push_conditions(&mut sql, tenant, "u.id", now);
     sql.run(txn).await?;
     Ok(())

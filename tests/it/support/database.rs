@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection};
 
+/// Numbers the databases of this run.
+static COUNTER: AtomicUsize = AtomicUsize::new(0);
+
 /// The three kinds that Tidings runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -41,7 +44,6 @@ impl Kind {
                 return None;
             }
         };
-        static COUNTER: AtomicUsize = AtomicUsize::new(0);
         let name = format!("tidings_test_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::SeqCst));
         let drop_first = format!("DROP DATABASE IF EXISTS {name}");
         server.execute_unprepared(&drop_first).await.expect("an old database goes");

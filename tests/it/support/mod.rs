@@ -24,26 +24,23 @@ pub const SECRET: &str = "the secret of the tests, 32 bytes";
 /// Defines a test that runs on every database that is at hand.
 macro_rules! on_every_database {
     ($($(#[$attribute:meta])* async fn $name:ident($app:ident) $body:block)+) => {$(
+        $(#[$attribute])*
+        async fn $name($app: &crate::support::TestApp) $body
+
         mod $name {
-            #[allow(unused_imports, reason = "not every test needs what its file imports")]
-            use super::*;
-
-            $(#[$attribute])*
-            async fn run($app: &crate::support::TestApp) $body
-
             #[tokio::test]
             async fn sqlite() {
-                crate::support::with(crate::support::Kind::Sqlite, async |app| run(app).await).await;
+                crate::support::with(crate::support::Kind::Sqlite, async |app| super::$name(app).await).await;
             }
 
             #[tokio::test]
             async fn postgres() {
-                crate::support::with(crate::support::Kind::Postgres, async |app| run(app).await).await;
+                crate::support::with(crate::support::Kind::Postgres, async |app| super::$name(app).await).await;
             }
 
             #[tokio::test]
             async fn mysql() {
-                crate::support::with(crate::support::Kind::Mysql, async |app| run(app).await).await;
+                crate::support::with(crate::support::Kind::Mysql, async |app| super::$name(app).await).await;
             }
         }
     )+};

@@ -1,0 +1,283 @@
+//! Shows how a database carries out the statements of the data path, and that none of them grows with the inbox.
+//!
+//! Fills an empty database (`cargo run --release --example plans -- <DATABASE_URL>`) with two users: one with a hundred
+//! items and three subscriptions, one with thirty thousand items (ten thousand of them unread) and five thousand
+//! subscriptions, and a log of which most is not for them. Then does what a reader does, takes down the statements, and
+//! prints for each its plan and the median of its times for both users. The output is Markdown.
+#![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use entity::ids::{TypeId, UserId};
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
+use tidings::app::App;
+use tidings::clock::Clock;
+use tidings::config::{AuthConfig, Config, DatabaseConfig};
+use tidings::database::connect;
+use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
+use tidings::domain::channel::{self, Listener, Target};
+use tidings::domain::inbox::mark::{self, Change, Match, Selection};
+use tidings::domain::inbox::page::{self, End, Filter, Window};
+use tidings::domain::inbox::sync;
+use tidings::domain::notification::{self, Addressees, Content, Input};
+use tidings::domain::overview::{self, Wish};
+use tidings::domain::tenant::{self, Tenant};
+use tidings::domain::user;
+use tidings::error::{Error, Result};
+
+const SMALL_ITEMS: usize = 100;
+const LARGE_ITEMS: usize = 30_000;
+const LARGE_UNREAD: usize = 10_000;
+const LARGE_SUBSCRIPTIONS: usize = 5_000;
+const NOISE: usize = 20_000;
+const TYPES: usize = 8;
+const RUNS: usize = 101;
+
+type Heard = Arc<Mutex<Vec<(Statement, Duration)>>>;
+
+struct Scene {
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    heard: Heard,
+    small: UserId,
+    large: UserId,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = std::env::args().nth(1).ok_or_else(|| Error::Config("give the URL of an empty database".into()))?;
+    let scene = fill(&url).await?;
+    println!("## {:?}\n", scene.app.db.backend());
+    reading(&scene).await?;
+    syncing(&scene).await?;
+    Ok(())
+}
+
+async fn fill(url: &str) -> Result<Scene> {
+    let config = Config {
+        listen: ([127, 0, 0, 1], 0).into(),
+        database: DatabaseConfig { url: Some(url.into()), connections: 4 },
+        auth: AuthConfig { secret: Some("never used, but it has to be there".into()), ..AuthConfig::default() },
+        retention_days: 30,
+        user_messages: Vec::new(),
+    };
+    let mut db = connect(url, 4).await?;
+    db.migrate().await?;
+    let heard = Heard::default();
+    let ear = heard.clone();
+    db.observe(move |info| ear.lock().expect("nobody panics").push((info.statement.clone(), info.elapsed)));
+    let app = App::over(db, config, Clock::System).await?;
+    let tenant = tenant::named(&app, "acme").await?;
+    for place in 0..TYPES {
+        catalogue::save_type(&app, &tenant, &message_type(place)).await?;
+    }
+    let names: Vec<String> = ["small", "large", "other"].map(Into::into).to_vec();
+    let users = user::mention(&app, &tenant, "users", &names).await?;
+    let scene = Scene { app, tenant, heard, small: users[0], large: users[1] };
+    listen(&scene, scene.small, 3).await?;
+    listen(&scene, scene.large, LARGE_SUBSCRIPTIONS).await?;
+    listen(&scene, users[2], 50).await?;
+    crowd(&scene).await?;
+    send(&scene, SMALL_ITEMS, |_| Addressees::Receiver("small".into())).await?;
+    send(&scene, LARGE_ITEMS - LARGE_UNREAD, |_| Addressees::Receiver("large".into())).await?;
+    read_everything(&scene, scene.large).await?;
+    send(&scene, LARGE_UNREAD, |_| Addressees::Receiver("large".into())).await?;
+    send(&scene, NOISE, |place| subscribers(&format!("noise-{}", place % 50))).await?;
+    sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
+    analyze(&scene).await?;
+    Ok(scene)
+}
+
+fn message_type(place: usize) -> MessageType {
+    MessageType {
+        id: TypeId::default(),
+        code: format!("type-{place}"),
+        title: format!("Type {place}"),
+        group: None,
+        read_policy: ReadPolicy::Manual,
+        mandatory: false,
+        ttl_seconds: None,
+        position: 0,
+        template: None,
+    }
+}
+
+/// Subscribes to documents `own-0` and on; the third user to those that nobody else hears of.
+async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
+    let prefix = if many == 50 { "noise" } else { "own" };
+    for place in 0..many {
+        let target = Target { target_type: "doc".into(), id: format!("{prefix}-{place}") };
+        channel::subscribe(&scene.app, &scene.tenant, Listener::User(user), &target, vec!["comment".into()]).await?;
+    }
+    Ok(())
+}
+
+/// People in groups, so that the planner sees tables of more than two users.
+async fn crowd(scene: &Scene) -> Result<()> {
+    let names: Vec<String> = (0..5000).map(|number| format!("user-{number}")).collect();
+    for group in ["readers", "writers", "editors"] {
+        channel::save_group(&scene.app, &scene.tenant, group, None).await?;
+        channel::add_members(&scene.app, &scene.tenant, group, &names).await?;
+    }
+    Ok(())
+}
+
+async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) -> Result<()> {
+    let places: Vec<usize> = (0..many).collect();
+    for places in places.chunks(1000) {
+        let input = |place: &usize| Input {
+            message_type: format!("type-{}", place % TYPES),
+            addressees: to(*place),
+            content: Content { title: Some(format!("Number {place}")), ..Content::default() },
+            sender: None,
+            expires_at: None,
+            idempotency_key: None,
+        };
+        let inputs: Vec<Input> = places.iter().map(input).collect();
+        notification::send(&scene.app, &scene.tenant, &inputs, |_| "input".into()).await?;
+    }
+    Ok(())
+}
+
+fn subscribers(id: &str) -> Addressees {
+    Addressees::Subscribers { target_type: "doc".into(), target_id: id.into(), action: "comment".into() }
+}
+
+async fn read_everything(scene: &Scene, user: UserId) -> Result<()> {
+    let everything = Selection::Matching(Match::default());
+    mark::apply(&scene.app, &scene.tenant, user, &everything, Change::Read).await?;
+    Ok(())
+}
+
+/// Gives the planner its statistics, as the databases do by themselves after a while.
+async fn analyze(scene: &Scene) -> Result<()> {
+    let tables = ["inbox_item", "publication", "subscription", "notification", "users", "read_mark"];
+    for table in tables {
+        let text = match scene.app.db.backend() {
+            DbBackend::MySql => format!("ANALYZE TABLE {table}"),
+            _ => format!("ANALYZE {table}"),
+        };
+        let txn = scene.app.db.begin().await?;
+        txn.execute_unprepared(&text).await?;
+        txn.commit().await?;
+    }
+    Ok(())
+}
+
+async fn reading(scene: &Scene) -> Result<()> {
+    let capped = Wish { cap: Some(99), ..Wish::default() };
+    for (title, wish) in [("Overview, capped at 99", capped), ("Overview, exact", Wish::default())] {
+        let read = async |user| overview::of(&scene.app, &scene.tenant, &[user], &wish).await.map(drop);
+        compare(scene, title, read).await?;
+    }
+    let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
+    for (title, filter) in [
+        ("List of 20", Filter::default()),
+        ("List of 20 unread", Filter { read: Some(false), ..Filter::default() }),
+        ("List of 20 of one type", Filter { types: Some(vec!["type-3".into()]), ..Filter::default() }),
+    ] {
+        let read = async |user| page::read(&scene.app, &scene.tenant, user, &filter, window).await.map(drop);
+        compare(scene, title, read).await?;
+    }
+    Ok(())
+}
+
+/// Each round sends something for both, so that both are behind; between the far ones the log grows by 500 entries.
+async fn syncing(scene: &Scene) -> Result<()> {
+    for (title, noise) in [("Sync of one new item", 0), ("Sync of one new item after 500 entries of the log", 500)] {
+        let mut times = [Vec::new(), Vec::new()];
+        let mut last = Vec::new();
+        for _ in 0..RUNS / 5 {
+            send(scene, noise, |place| subscribers(&format!("noise-{}", place % 50))).await?;
+            send(scene, 1, |_| subscribers("own-1")).await?;
+            for (of, user) in [scene.small, scene.large].into_iter().enumerate() {
+                let start = Instant::now();
+                last = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[user])).await?;
+                times[of].push(start.elapsed());
+            }
+        }
+        print(scene, title, times, last).await?;
+    }
+    Ok(())
+}
+
+async fn compare(scene: &Scene, title: &str, read: impl AsyncFn(UserId) -> Result<()>) -> Result<()> {
+    let mut times = [Vec::new(), Vec::new()];
+    let mut last = Vec::new();
+    for _ in 0..RUNS {
+        for (of, user) in [scene.small, scene.large].into_iter().enumerate() {
+            let start = Instant::now();
+            last = listen_to(scene, read(user)).await?;
+            times[of].push(start.elapsed());
+        }
+    }
+    print(scene, title, times, last).await
+}
+
+async fn listen_to(scene: &Scene, work: impl Future<Output = Result<()>>) -> Result<Vec<Statement>> {
+    scene.heard.lock().expect("nobody panics").clear();
+    work.await?;
+    let heard = std::mem::take(&mut *scene.heard.lock().expect("nobody panics"));
+    Ok(heard.into_iter().map(|(statement, _)| statement).collect())
+}
+
+async fn print(scene: &Scene, title: &str, times: [Vec<Duration>; 2], statements: Vec<Statement>) -> Result<()> {
+    let [small, large] = times.map(median);
+    let ratio = large / small;
+    println!(
+        "### {title}\n\nsmall {small:.0} µs, large {large:.0} µs: {ratio:.2} ×. {} statement(s).\n",
+        statements.len()
+    );
+    for statement in statements {
+        let plan = explain(scene, statement).await?;
+        if !plan.is_empty() {
+            println!("```\n{}\n```\n", plan.join("\n"));
+        }
+    }
+    Ok(())
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+}
+
+/// The plan of a statement for the large user, in a transaction that is rolled back.
+async fn explain(scene: &Scene, mut statement: Statement) -> Result<Vec<String>> {
+    let backend = scene.app.db.backend();
+    let word = match backend {
+        DbBackend::Postgres => "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) ",
+        DbBackend::MySql => "EXPLAIN ",
+        _ => "EXPLAIN QUERY PLAN ",
+    };
+    statement.sql = format!("{word}{}", statement.sql);
+    let txn = scene.app.db.begin().await?;
+    let rows = txn.query_all_raw(statement).await?;
+    let mut plan = Vec::new();
+    for row in &rows {
+        plan.push(match backend {
+            DbBackend::Postgres => row.try_get_by_index::<String>(0)?,
+            DbBackend::MySql => mysql_row(row)?,
+            _ => row.try_get::<String>("", "detail")?,
+        });
+    }
+    txn.rollback().await?;
+    Ok(plan)
+}
+
+fn mysql_row(row: &sea_orm::QueryResult) -> Result<String> {
+    let text = |column: &str| -> Result<String> {
+        Ok(row.try_get::<Option<String>>("", column)?.unwrap_or_else(|| "-".into()))
+    };
+    let number = |column: &str| row.try_get::<Option<i64>>("", column).ok().flatten();
+    let rows = text("rows").unwrap_or_else(|_| number("rows").map_or("-".into(), |rows| rows.to_string()));
+    Ok(format!(
+        "{:<18} {:<8} {:<8} key={} rows={rows} {}",
+        text("select_type")?,
+        text("table")?,
+        text("type")?,
+        text("key")?,
+        text("Extra")?
+    ))
+}
