@@ -23,6 +23,7 @@ pub enum ReadPolicy {
 #[derive(Clone)]
 pub struct MessageType(pub Arc<catalogue::MessageType>);
 
+/// A category of notifications: a tab of the inbox.
 #[Object]
 impl MessageType {
     /// 1 to 128 characters.

@@ -47,6 +47,7 @@ impl From<TargetInput> for channel::Target {
 /// Somebody hears of an action on a target.
 pub struct TopicSubscription(pub channel::TopicSubscription);
 
+/// Somebody hears of an action on a target.
 #[Object]
 impl TopicSubscription {
     /// What it is about.
@@ -93,6 +94,7 @@ impl Group {
     }
 }
 
+/// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
 #[Object]
 impl Group {
     /// 1 to 128 characters.

@@ -41,6 +41,7 @@ pub enum NotificationKind {
 #[derive(Clone)]
 pub struct InboxItem(pub Item);
 
+/// A user's copy of a notification, with his state of it.
 #[Object]
 impl InboxItem {
     /// Opaque.
@@ -292,6 +293,7 @@ pub struct ItemsPayload {
     user: UserId,
 }
 
+/// What a mark did.
 #[Object]
 impl ItemsPayload {
     /// How many items changed.

@@ -48,6 +48,7 @@ impl Notification {
     }
 }
 
+/// What was sent, once, however many users it reaches.
 #[Object]
 impl Notification {
     /// Opaque.
@@ -134,6 +135,7 @@ impl Notification {
 /// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
 pub struct Audience<'a>(&'a notification::Audience);
 
+/// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
 #[Object]
 impl Audience<'_> {
     /// All users of the tenant.

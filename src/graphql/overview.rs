@@ -31,6 +31,7 @@ pub fn wish(ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> 
 /// Where an inbox stands.
 pub struct Overview(pub overview::Overview);
 
+/// Where an inbox stands.
 #[Object]
 impl Overview {
     /// Unread items of the types asked for, archived and expired ones left out.
@@ -57,6 +58,7 @@ impl Overview {
 /// One type of an overview.
 pub struct TypeOverview<'a>(&'a overview::TypeOverview);
 
+/// One type of an overview.
 #[Object]
 impl TypeOverview<'_> {
     /// The category.

@@ -8,8 +8,10 @@
 mod support;
 
 mod access;
+mod architecture;
 mod catalogue;
 mod hear;
 mod inbox;
 mod overview;
+mod schema;
 mod send;
