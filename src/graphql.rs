@@ -6,10 +6,12 @@ mod connection;
 mod context;
 mod errors;
 mod inbox;
+mod mark;
 mod notification;
 mod overview;
 mod preference;
 mod scalars;
+mod send;
 mod user;
 
 use std::panic::AssertUnwindSafe;
@@ -31,11 +33,11 @@ pub struct Query(user::UserQuery, catalogue::CatalogueQuery, channel::GroupQuery
 /// Everything that can be changed.
 #[derive(Default, MergedObject)]
 pub struct Mutation(
-    notification::SendMutation,
+    send::SendMutation,
     channel::SubscribeMutation,
     channel::GroupMutation,
     preference::PreferenceMutation,
-    inbox::MarkMutation,
+    mark::MarkMutation,
     catalogue::CatalogueMutation,
     user::UserMutation,
 );

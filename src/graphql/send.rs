@@ -1,0 +1,198 @@
+//! Sending.
+
+use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
+use serde_json::Value;
+
+use super::channel::TargetInput;
+use super::context::{Call, STAFF};
+use super::notification::Notification;
+use super::scalars::Instant;
+use crate::auth::Role;
+use crate::domain::notification::{self, Addressees, Content, Input};
+use crate::error::Error;
+
+/// What came of a send.
+#[derive(SimpleObject)]
+pub struct SendPayload {
+    pub notification: Notification,
+    /// True when the idempotency key had been used and nothing new was sent.
+    pub replayed: bool,
+}
+
+/// What a notification says.
+#[derive(InputObject)]
+pub struct ContentInput {
+    /// 1 to 256 characters. Required, unless the type has a template.
+    pub title: Option<String>,
+    /// 16 KiB at most.
+    pub body: Option<String>,
+    /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+    pub link: Option<String>,
+    /// For the type's template; 16 KiB of JSON at most.
+    pub params: Option<Json<Value>>,
+    /// For the client, untouched; 16 KiB of JSON at most.
+    pub data: Option<Json<Value>>,
+}
+
+/// Whom an announcement is for.
+#[derive(OneofObject)]
+pub enum AudienceInput {
+    /// True: all users of the tenant, also those first mentioned within the retention window after it.
+    Everyone(bool),
+    /// Who is in one of these groups when it is published; 1 to 100.
+    Groups(Vec<String>),
+    /// 1 to 10,000 users by name.
+    Users(Vec<ID>),
+}
+
+/// Something to say to an audience.
+#[derive(InputObject)]
+pub struct AnnouncementInput {
+    /// Code of a message type.
+    pub r#type: String,
+    pub audience: AudienceInput,
+    pub content: ContentInput,
+    pub sender: Option<ID>,
+    /// In the future. Default: the type's ttl after publication.
+    pub expires_at: Option<Instant>,
+    /// 1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with
+    /// other content it is a CONFLICT. Keys are remembered as long as the notification.
+    pub idempotency_key: Option<String>,
+}
+
+/// Something happened to a target.
+#[derive(InputObject)]
+pub struct ReminderInput {
+    /// Code of a message type.
+    pub r#type: String,
+    pub target: TargetInput,
+    pub action: String,
+    /// Who did it; he is never reminded of his own doing. His followers are reminded too.
+    pub sender: Option<ID>,
+    pub content: ContentInput,
+    /// In the future. Default: the type's ttl after publication.
+    pub expires_at: Option<Instant>,
+    /// As in `AnnouncementInput`.
+    pub idempotency_key: Option<String>,
+}
+
+/// Something to say to one user.
+#[derive(InputObject)]
+pub struct MessageInput {
+    /// Code of a message type.
+    pub r#type: String,
+    pub receiver: ID,
+    pub sender: Option<ID>,
+    pub content: ContentInput,
+    /// In the future. Default: the type's ttl after publication.
+    pub expires_at: Option<Instant>,
+    /// As in `AnnouncementInput`.
+    pub idempotency_key: Option<String>,
+}
+
+/// One of the three.
+#[derive(OneofObject)]
+pub enum SendInput {
+    Announcement(AnnouncementInput),
+    Reminder(ReminderInput),
+    Message(MessageInput),
+}
+
+#[derive(Default)]
+pub struct SendMutation;
+
+#[Object]
+impl SendMutation {
+    /// To everyone, to groups or to named users. SERVICE, ADMIN.
+    async fn send_announcement(&self, ctx: &Context<'_>, input: AnnouncementInput) -> Result<SendPayload> {
+        send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await
+    }
+
+    /// To the subscribers of a target's action, users and groups, and to the sender's followers. SERVICE, ADMIN.
+    async fn send_reminder(&self, ctx: &Context<'_>, input: ReminderInput) -> Result<SendPayload> {
+        send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await
+    }
+
+    /// To one user. SERVICE, ADMIN; also USER, as himself, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    async fn send_message(&self, ctx: &Context<'_>, input: MessageInput) -> Result<SendPayload> {
+        let call = Call::of(ctx);
+        let mut input = input;
+        if call.viewer.role == Role::User {
+            if !call.app.config.lets_users_message(&call.tenant.code) {
+                return Err(Error::Forbidden("users of this tenant cannot send messages".into()).into());
+            }
+            if input.sender.as_ref().is_some_and(|sender| sender.as_str() != call.viewer.sub) {
+                return Err(Error::bad_input("input.sender", "users send as themselves").into());
+            }
+            input.sender = Some(ID(call.viewer.sub.clone()));
+        }
+        send_one(call, SendInput::Message(input)).await
+    }
+
+    /// Up to 1,000 at once, in one transaction: all or nothing. SERVICE, ADMIN.
+    async fn send_many(&self, ctx: &Context<'_>, inputs: Vec<SendInput>) -> Result<Vec<SendPayload>> {
+        let call = Call::by(ctx, STAFF)?;
+        let variants: Vec<&'static str> = inputs.iter().map(variant).collect();
+        let inputs = inputs.into_iter().zip(0..).map(|(input, place)| {
+            translate(input).map_err(|error| error.within(&format!("inputs[{place}].{}", variants[place])))
+        });
+        let inputs = inputs.collect::<crate::error::Result<Vec<_>>>()?;
+        send(call, &inputs, |place| format!("inputs[{place}].{}", variants[place])).await
+    }
+}
+
+fn variant(input: &SendInput) -> &'static str {
+    match input {
+        SendInput::Announcement(_) => "announcement",
+        SendInput::Reminder(_) => "reminder",
+        SendInput::Message(_) => "message",
+    }
+}
+
+async fn send_one(call: Call<'_>, input: SendInput) -> Result<SendPayload> {
+    let input = translate(input).map_err(|error| error.within("input"))?;
+    let sent = send(call, &[input], |_| "input".into()).await?.pop();
+    Ok(sent.ok_or_else(|| Error::internal("a send came to nothing"))?)
+}
+
+async fn send(call: Call<'_>, inputs: &[Input], path: impl Fn(usize) -> String) -> Result<Vec<SendPayload>> {
+    let sent = notification::send(call.app, call.tenant, inputs, path).await?;
+    let (all, replayed): (Vec<_>, Vec<_>) = sent.into_iter().map(|of| (of.notification, of.is_replayed)).unzip();
+    let payload = |(notification, replayed)| SendPayload { notification, replayed };
+    Ok(Notification::list(all).into_iter().zip(replayed).map(payload).collect())
+}
+
+fn translate(input: SendInput) -> crate::error::Result<Input> {
+    let (message_type, addressees, content, sender, expires_at, idempotency_key) = match input {
+        SendInput::Announcement(of) => {
+            let addressees = match of.audience {
+                AudienceInput::Everyone(true) => Addressees::Everyone,
+                AudienceInput::Everyone(false) => {
+                    return Err(Error::bad_input("audience.everyone", "must be true, or name groups or users instead"));
+                }
+                AudienceInput::Groups(codes) => Addressees::Groups(codes),
+                AudienceInput::Users(ids) => Addressees::Users(ids.into_iter().map(|id| id.0).collect()),
+            };
+            (of.r#type, addressees, of.content, of.sender, of.expires_at, of.idempotency_key)
+        }
+        SendInput::Reminder(of) => {
+            let (target_type, target_id) = (of.target.r#type, of.target.id.0);
+            let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
+            (of.r#type, addressees, of.content, of.sender, of.expires_at, of.idempotency_key)
+        }
+        SendInput::Message(of) => {
+            let addressees = Addressees::Receiver(of.receiver.0);
+            (of.r#type, addressees, of.content, of.sender, of.expires_at, of.idempotency_key)
+        }
+    };
+    let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
+    let content = Content {
+        title: content.title,
+        body: content.body,
+        link: content.link,
+        params: json(content.params),
+        data: json(content.data),
+    };
+    let (sender, expires_at) = (sender.map(|id| id.0), expires_at.map(|at| at.0));
+    Ok(Input { message_type, addressees, content, sender, expires_at, idempotency_key })
+}
