@@ -66,11 +66,25 @@ pub struct TypeOverview {
     pub latest: Option<Item>,
 }
 
+/// Branches that one statement on MySQL may have, one a user and type: each has some twenty of its 65,535 parameters.
+const BRANCHES: usize = 2000;
+
 /// The overviews of users: one statement where none is behind; where some are, their sync and the statement again.
+/// (On MySQL one for every 2,000 pairs of user and type.)
 pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Result<HashMap<UserId, Overview>> {
     if wish.cap.is_some_and(|cap| cap < 1) {
         return Err(Error::bad_input("cap", "must be at least 1"));
     }
+    let types = catalogue::cached(app, tenant).await?.types.len().max(1);
+    let at_once = if app.db.backend() == DbBackend::MySql { BRANCHES / types } else { users.len() };
+    let mut overviews = HashMap::with_capacity(users.len());
+    for users in users.chunks(at_once.max(1)) {
+        overviews.extend(together(app, tenant, users, wish).await?);
+    }
+    Ok(overviews)
+}
+
+async fn together(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Result<HashMap<UserId, Overview>> {
     let mut catalogue = catalogue::cached(app, tenant).await?;
     let mut is_synced = false;
     loop {

@@ -144,7 +144,7 @@ pub struct CatalogueMutation;
 
 #[Object]
 impl CatalogueMutation {
-    /// Makes a message type or changes the one with this code. At most 200 types a tenant. ADMIN.
+    /// Makes a message type or changes the one with this code. At most 100 types a tenant. ADMIN.
     async fn save_message_type(&self, ctx: &Context<'_>, input: MessageTypeInput) -> Result<MessageType> {
         let call = Call::by(ctx, ADMIN)?;
         let code = input.code.clone();

@@ -12,6 +12,7 @@ mod architecture;
 mod catalogue;
 mod hear;
 mod inbox;
+mod migrate;
 mod overview;
 mod schema;
 mod send;

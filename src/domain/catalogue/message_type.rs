@@ -13,8 +13,8 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
-/// The most types of a tenant: every overview lists them all.
-const TYPES: u64 = 200;
+/// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
+const TYPES: u64 = 100;
 
 /// How items of a type come to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

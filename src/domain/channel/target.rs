@@ -206,25 +206,25 @@ async fn created_at(
     sql.all(txn).await?.iter().map(|row| Ok((row.try_get("", "id")?, row.try_get("", "created_at")?))).collect()
 }
 
-/// The channels of a target that somebody listens to, with their actions: a range of the key (tenant, kind, code).
+/// The channels of a target that somebody listens to, with their actions: a walk over all that he listens to.
 async fn listened(app: &App, tenant: &Tenant, who: Listener, target: &Target) -> Result<Vec<(ChannelId, String)>> {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT c.id, c.code FROM channel c WHERE c.tenant_id = ").bind(tenant.id);
-    sql.push(" AND c.kind = ").bind(Kind::Target as i16);
+    sql.push("SELECT c.id, c.code FROM ");
+    match who {
+        Listener::User(user) => {
+            sql.push("subscription s JOIN channel c ON c.id = s.channel_id WHERE s.user_id = ").bind(user);
+        }
+        Listener::Group(group) => {
+            sql.push("group_subscription g JOIN channel c ON c.id = g.target_channel_id WHERE g.group_channel_id = ");
+            sql.bind(group);
+        }
+    }
+    sql.push(" AND c.tenant_id = ").bind(tenant.id).push(" AND c.kind = ").bind(Kind::Target as i16);
     // LIKE would need its wildcards escaped, and a range needs the same order of characters everywhere: the parts of
     // the code are compared as a prefix of a known length instead, within what this listener listens to.
     let prefix = target.channel("").text();
     let characters = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
     sql.push(" AND substr(c.code, 1, ").bind(characters).push(") = ").bind(prefix);
-    match who {
-        Listener::User(user) => {
-            sql.push(" AND c.id IN (SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(user).push(")");
-        }
-        Listener::Group(group) => {
-            sql.push(" AND c.id IN (SELECT g.target_channel_id FROM group_subscription g WHERE g.group_channel_id = ");
-            sql.bind(group).push(")");
-        }
-    }
     let rows = sql.all(&app.db.read).await?;
     let mut listened = Vec::new();
     for row in rows {

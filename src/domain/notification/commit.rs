@@ -56,7 +56,19 @@ pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Dra
     outcome.await.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
 }
 
+/// Lets the next send begin anew where committing panicked; those who waited are told by their dropped channels.
+struct Draining<'a>(&'a Outbox);
+
+impl Drop for Draining<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.0.lock().unwrap_or_else(PoisonError::into_inner).is_draining = false;
+        }
+    }
+}
+
 async fn drain(app: Arc<App>, tenant: Arc<Tenant>) {
+    let _guard = Draining(&tenant.outbox);
     loop {
         let jobs = {
             let mut waiting = tenant.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,80 @@
+//! Many at once, on two nodes where the database lets there be two: nothing is lost, doubled or out of order.
+
+mod hearing;
+mod sending;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join;
+use sea_orm::DbBackend;
+use serde_json::{Value, json};
+
+use crate::support::{Kind, TestApp, everyone};
+
+/// Gives out instants, each later than the ones before it, whatever the clocks of the nodes say.
+#[derive(Default)]
+struct Ticks(AtomicUsize);
+
+impl Ticks {
+    fn now(&self) -> usize {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// From just before a request was made until just after it was answered.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    began: usize,
+    ended: usize,
+}
+
+/// A second node over the database of the first; none on SQLite, which has one process.
+async fn second_node(app: &TestApp) -> Option<TestApp> {
+    if app.app.db.backend() == DbBackend::Sqlite {
+        return None;
+    }
+    Some(TestApp::start(app.app.config.database.url()).await)
+}
+
+/// How often each task of a test does its thing.
+fn rounds(app: &TestApp) -> usize {
+    if app.app.db.backend() == DbBackend::Sqlite { 4 } else { 10 }
+}
+
+/// Two nodes that come up over an empty database migrate it once, and then see the same.
+async fn both_start(kind: Kind) {
+    let Some(database) = kind.make().await else { return };
+    let (one, other) = join(TestApp::start(&database.url), TestApp::start(&database.url)).await;
+    one.admin().define_type("release").await;
+    one.service().announce("release", everyone(), "v2").await;
+    assert_eq!(other.user("ada").overview().await, ["release: 1 (v2)", "= 1"]);
+    for node in [one, other] {
+        node.app.db.clone().close().await.expect("connections close");
+    }
+    database.remove().await;
+}
+
+mod two_nodes_that_migrate_an_empty_database_at_once_both_start {
+    use super::*;
+
+    #[tokio::test]
+    async fn sqlite() {
+        both_start(Kind::Sqlite).await;
+    }
+
+    #[tokio::test]
+    async fn postgres() {
+        both_start(Kind::Postgres).await;
+    }
+
+    #[tokio::test]
+    async fn mysql() {
+        both_start(Kind::Mysql).await;
+    }
+}
+
+/// Sends a reminder of something done to the document `plan`.
+fn reminder(title: &str, sender: Option<&str>) -> Value {
+    let target = json!({ "type": "doc", "id": "plan" });
+    json!({ "type": "release", "target": target, "action": "comment", "sender": sender, "content": { "title": title } })
+}

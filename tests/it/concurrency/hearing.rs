@@ -1,0 +1,130 @@
+//! Users who begin and cease to hear while others send.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::{join, join_all};
+use serde_json::json;
+
+use super::{Span, Ticks, reminder, rounds, second_node};
+use crate::support::{Actor, TestApp, on_every_database};
+
+const SENDERS: usize = 8;
+const USERS: [&str; 6] = ["ada", "bob", "cyd", "dan", "eli", "fay"];
+
+/// The three ways to hear of what eve does to the plan.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Subscription,
+    Follow,
+    /// The crew is subscribed to the plan.
+    Group,
+}
+
+/// A user began to hear, and ceased to.
+#[derive(Debug)]
+struct Period {
+    begin: Span,
+    cease: Span,
+}
+
+on_every_database! {
+    async fn who_begins_and_ceases_to_hear_meanwhile_gets_what_was_sent_in_between(app) {
+        let other = second_node(app).await;
+        let nodes = [app, other.as_ref().unwrap_or(app)];
+        prepare(app).await;
+        let (ticks, is_over) = (Ticks::default(), AtomicBool::new(false));
+        let sending = async {
+            let sent = join_all((0..SENDERS).map(|sender| send(nodes[sender % 2], sender, rounds(app), &ticks))).await;
+            is_over.store(true, Ordering::SeqCst);
+            sent.into_iter().flatten().collect::<Vec<(String, Span)>>()
+        };
+        let ways = [Way::Subscription, Way::Follow, Way::Group];
+        let hearing = USERS.iter().enumerate().map(|(place, user)| {
+            hear(nodes[place % 2], user, ways[place % 3], &ticks, &is_over)
+        });
+        let (sent, periods) = join(sending, join_all(hearing)).await;
+        for (user, periods) in USERS.iter().zip(periods) {
+            check(app, user, &sent, &periods).await;
+        }
+    }
+}
+
+async fn prepare(app: &TestApp) {
+    app.admin().define_type("release").await;
+    let service = app.service();
+    service.ask(r#"mutation { saveGroup(code: "crew") { code } }"#, json!({})).await;
+    let input = json!({ "target": { "type": "doc", "id": "plan" }, "actions": ["comment"], "group": "crew" });
+    let query = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
+    service.ask(query, json!({ "input": input })).await;
+}
+
+async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Vec<(String, Span)> {
+    let mut sent = Vec::new();
+    for round in 0..2 * rounds {
+        let title = format!("{sender}/{round}");
+        let began = ticks.now();
+        let query = "mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }";
+        node.service().ask(query, json!({ "input": reminder(&title, Some("eve")) })).await;
+        sent.push((title, Span { began, ended: ticks.now() }));
+    }
+    sent
+}
+
+/// Begins and ceases to hear until the senders are done. What is read in between gives them time.
+async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &AtomicBool) -> Vec<Period> {
+    let mut periods = Vec::new();
+    while !is_over.load(Ordering::SeqCst) {
+        let began = ticks.now();
+        begin(&node.user(user), &node.service(), user, way).await;
+        let begin = Span { began, ended: ticks.now() };
+        if periods.len() % 2 == 0 {
+            node.user(user).overview().await;
+        } else {
+            // Nobody syncs his inbox before he ceases to hear.
+            node.service().ask("{ groups { memberCount } }", json!({})).await;
+        }
+        let began = ticks.now();
+        cease(&node.user(user), &node.service(), user, way).await;
+        periods.push(Period { begin, cease: Span { began, ended: ticks.now() } });
+    }
+    periods
+}
+
+async fn begin(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
+    match way {
+        Way::Subscription => assert_eq!(user.subscribe("plan", &["comment"]).await, 1),
+        Way::Follow => drop(user.ask(r#"mutation { follow(user: "eve") { id } }"#, json!({})).await),
+        Way::Group => {
+            let query = r#"mutation($users: [ID!]!) { addGroupMembers(code: "crew", users: $users) { code } }"#;
+            service.ask(query, json!({ "users": [id] })).await;
+        }
+    }
+}
+
+async fn cease(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
+    match way {
+        Way::Subscription => {
+            let query = "mutation($input: UnsubscribeInput!) { unsubscribe(input: $input) { removedCount } }";
+            user.ask(query, json!({ "input": { "target": { "type": "doc", "id": "plan" } } })).await;
+        }
+        Way::Follow => drop(user.ask(r#"mutation { unfollow(user: "eve") { id } }"#, json!({})).await),
+        Way::Group => {
+            let query = r#"mutation($users: [ID!]!) { removeGroupMembers(code: "crew", users: $users) { code } }"#;
+            service.ask(query, json!({ "users": [id] })).await;
+        }
+    }
+}
+
+/// What was sent within a period must be there, once; what was sent outside of all must not; what was sent while one
+/// began or ceased may be.
+async fn check(app: &TestApp, user: &str, sent: &[(String, Span)], periods: &[Period]) {
+    let titles = app.user(user).titles(json!({})).await;
+    for (title, span) in sent {
+        let is_within = |of: &Period| of.begin.ended < span.began && span.ended < of.cease.began;
+        let is_outside = |of: &Period| span.ended < of.begin.began || of.cease.ended < span.began;
+        let copies = titles.iter().filter(|of| *of == title).count();
+        assert!(copies <= 1, "{user} got {title} {copies} times");
+        assert!(copies == 1 || !periods.iter().any(is_within), "{user} lost {title} {span:?}: {periods:?}");
+        assert!(copies == 0 || !periods.iter().all(is_outside), "{user} overheard {title} {span:?}: {periods:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Random histories of a tenant, played to the server and to a model in memory, which must always agree.
+//!
+//! The model delivers everything at once and keeps every inbox whole; the server pulls lazily from its log. Whatever
+//! the order of sends, changes of who hears what, marks and hours gone by, nobody may see a difference.
+//!
+//! `TIDINGS_TEST_CASES` sets the number of histories, and `TIDINGS_TEST_SEED` (a number) makes them other ones. Both
+//! have defaults, so that a suite that passed today passes tomorrow.
+
+mod compare;
+mod drive;
+mod expected;
+mod op;
+mod request;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use sea_orm::DbBackend;
+
+use self::drive::Driver;
+use self::op::{Mix, Step};
+use crate::support::{TestApp, on_every_database};
+
+/// How often a failing history is cut shorter before it is shown.
+const SHRINKS: usize = 200;
+
+on_every_database! {
+    async fn all_inboxes_are_as_the_model_says_after_each_step(app) {
+        check(app, Mix::Watched).await;
+    }
+
+    async fn inboxes_that_are_seldom_read_are_as_the_model_says(app) {
+        check(app, Mix::Unwatched).await;
+    }
+}
+
+/// Plays histories until all have passed or one has failed, of which the shortest form found is shown.
+async fn check(app: &TestApp, mix: Mix) {
+    let cases = if app.app.db.backend() == DbBackend::Sqlite { 24 } else { 6 };
+    let strategy = op::history(mix);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng());
+    for case in 0..setting("TIDINGS_TEST_CASES").unwrap_or(cases) {
+        let mut tree = strategy.new_tree(&mut runner).expect("nothing is filtered out");
+        let Err(mut difference) = play(app, mix, &format!("case-{case}"), &tree.current()).await else { continue };
+        let mut shortest = tree.current();
+        let mut can_go_on = tree.simplify();
+        for shrink in 0..SHRINKS {
+            if !can_go_on {
+                break;
+            }
+            let steps = tree.current();
+            can_go_on = match play(app, mix, &format!("case-{case}-{shrink}"), &steps).await {
+                Err(found) => {
+                    (difference, shortest) = (found, steps);
+                    tree.simplify()
+                }
+                Ok(()) => tree.complicate(),
+            };
+        }
+        panic!("case {case}: {difference}\nafter {shortest:#?}");
+    }
+}
+
+/// Plays one history in a tenant of its own.
+async fn play(app: &TestApp, mix: Mix, tenant: &str, steps: &[Step]) -> Result<(), String> {
+    let mut driver = Driver::new(app, tenant).await?;
+    if mix == Mix::Watched {
+        driver.introduce_all().await;
+    }
+    for (place, step) in steps.iter().enumerate() {
+        let at = |difference| format!("step {place}, {:?}: {difference}", step.op);
+        driver.apply(&step.op).await.map_err(at)?;
+        match mix {
+            Mix::Watched => driver.compare_all().await.map_err(at)?,
+            Mix::Unwatched => driver.compare_one(step.looks).await.map_err(at)?,
+        }
+    }
+    for user in 0..op::USERS.len() {
+        driver.compare_one(user).await.map_err(|difference| format!("at the end: {difference}"))?;
+        driver.compare_lists(user).await.map_err(|difference| format!("at the end: {difference}"))?;
+    }
+    Ok(())
+}
+
+fn rng() -> TestRng {
+    let mut seed = [7; 32];
+    seed[..8].copy_from_slice(&setting("TIDINGS_TEST_SEED").unwrap_or(0).to_le_bytes());
+    TestRng::from_seed(RngAlgorithm::ChaCha, &seed)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests' own settings, which the server does not have")]
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("the setting is a number"))
+}

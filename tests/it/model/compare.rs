@@ -1,0 +1,176 @@
+//! What users see, by the server and by the model, written alike.
+
+use serde_json::{Value, json};
+
+use super::drive::Driver;
+use super::expected::{Filter, Item};
+use super::op::{ACTIONS, TARGETS, TYPES, USERS};
+
+const ITEM: &str = "fragment Item on InboxItem { id title isRead isArchived type { code } }";
+
+/// What is compared of a user after a step.
+const SEEN: &str = "fragment Counts on Overview { unread { count exact } unseen { count exact } \
+      types { type { code } unread { count exact } latest { ...Item } } } \
+    fragment Seen on User { \
+      overview { ...Counts } capped: overview(cap: 2) { ...Counts } \
+      inbox(first: 200) { edges { cursor node { ...Item } } } \
+      archive: inbox(first: 200, filter: { archived: true }) { edges { cursor node { ...Item } } } \
+      read: inbox(first: 200, filter: { read: true }) { edges { cursor node { ...Item } } } \
+      unread: inbox(first: 200, filter: { read: false }) { edges { cursor node { ...Item } } } }";
+
+/// The lists of a user, with what they are to show.
+const LISTS: [(&str, Filter); 4] = {
+    let all = Filter { is_archived: false, is_read: None, of_type: None, target: None, action: None, sender: None };
+    [
+        ("inbox", all),
+        ("archive", Filter { is_archived: true, ..all }),
+        ("read", Filter { is_read: Some(true), ..all }),
+        ("unread", Filter { is_read: Some(false), ..all }),
+    ]
+};
+
+impl Driver<'_> {
+    /// Makes all users known, so that all can be asked for together.
+    pub async fn introduce_all(&self) {
+        let inputs: Vec<Value> = USERS.iter().map(|user| json!({ "id": user })).collect();
+        let query = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }";
+        self.service().ask(query, json!({ "inputs": inputs })).await;
+    }
+
+    /// Compares what all users see, asked for in one batch.
+    pub async fn compare_all(&mut self) -> Result<(), String> {
+        let query = format!("query($ids: [ID!]!) {{ users(ids: $ids) {{ ...Seen }} }} {SEEN} {ITEM}");
+        let (_, answer) = self.service().send(&query, json!({ "ids": USERS })).await;
+        for user in 0..USERS.len() {
+            self.compare(user, &answer["data"]["users"][user])
+                .map_err(|difference| format!("{difference}\n{}", answer["errors"]))?;
+        }
+        Ok(())
+    }
+
+    /// Compares what a user sees, who asks for himself.
+    pub async fn compare_one(&mut self, user: usize) -> Result<(), String> {
+        let query = format!("{{ viewer {{ ...Seen }} }} {SEEN} {ITEM}");
+        let (_, answer) = self.user(user).send(&query, json!({})).await;
+        self.compare(user, &answer["data"]["viewer"])
+            .map_err(|difference| format!("{difference}\n{}", answer["errors"]))
+    }
+
+    fn compare(&mut self, user: usize, answer: &Value) -> Result<(), String> {
+        let alike = |what: &str, observed: Vec<String>, expected: Vec<String>| {
+            let message = format!("{}'s {what} is {observed:#?} instead of {expected:#?}", USERS[user]);
+            if observed == expected { Ok(()) } else { Err(message) }
+        };
+        for (name, filter) in LISTS {
+            let edges = answer[name]["edges"].as_array().cloned().unwrap_or_default();
+            alike(name, edges.iter().map(|edge| line(&edge["node"])).collect(), self.lines(user, filter))?;
+            for edge in &edges {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let place = text(&edge["node"]["title"])[1..].parse().expect("titles are n and the place in the log");
+                self.shown[user].insert(place, (text(&edge["node"]["id"]), text(&edge["cursor"])));
+            }
+        }
+        for (name, cap) in [("overview", usize::MAX), ("capped", 2)] {
+            alike(name, overview(&answer[name]), self.overview(user, cap))?;
+        }
+        Ok(())
+    }
+
+    /// Compares lists by what is in the notifications, and the inbox read in small pages.
+    pub async fn compare_lists(&self, user: usize) -> Result<(), String> {
+        let all = Filter::default();
+        let mut lists = vec![(json!({ "types": ["news"] }), Filter { of_type: Some(2), ..all })];
+        for (place, target) in TARGETS.iter().enumerate() {
+            let filter = json!({ "target": { "type": "doc", "id": target }, "archived": true });
+            lists.push((filter, Filter { target: Some(place), is_archived: true, ..all }));
+        }
+        for (place, action) in ACTIONS.iter().enumerate() {
+            lists.push((json!({ "action": action }), Filter { action: Some(place), ..all }));
+        }
+        for (place, sender) in USERS.iter().enumerate() {
+            let filter = json!({ "sender": sender, "read": false });
+            lists.push((filter, Filter { sender: Some(place), is_read: Some(false), ..all }));
+        }
+        for (filter, expected) in lists {
+            let observed = self.pages(user, &filter).await;
+            let expected = self.lines(user, expected);
+            if observed != expected {
+                return Err(format!("{}'s {filter} is {observed:#?} instead of {expected:#?}", USERS[user]));
+            }
+        }
+        Ok(())
+    }
+
+    async fn pages(&self, user: usize, filter: &Value) -> Vec<String> {
+        let query = format!(
+            "query($filter: InboxFilter, $after: String) {{ viewer {{ inbox(filter: $filter, first: 3, after: $after) {{ \
+            nodes {{ ...Item }} pageInfo {{ hasNextPage endCursor }} }} }} }} {ITEM}"
+        );
+        let (mut lines, mut after) = (Vec::new(), Value::Null);
+        loop {
+            let data = self.user(user).ask(&query, json!({ "filter": filter, "after": after })).await;
+            let page = &data["viewer"]["inbox"];
+            lines.extend(page["nodes"].as_array().expect("it is a list").iter().map(line));
+            if page["pageInfo"]["hasNextPage"] != json!(true) {
+                return lines;
+            }
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+    }
+
+    /// A list by the model.
+    fn lines(&self, user: usize, filter: Filter) -> Vec<String> {
+        let line = |(place, item): (usize, Item)| self.line(place, item);
+        self.model.list(user, filter).into_iter().map(line).collect()
+    }
+
+    fn line(&self, place: usize, item: Item) -> String {
+        let of_type = TYPES[self.model.type_at(place)];
+        written(&format!("n{place}"), of_type, item.is_read, item.is_archived)
+    }
+
+    /// An overview by the model.
+    fn overview(&self, user: usize, cap: usize) -> Vec<String> {
+        let counted = |count: usize| format!("{} {}", count.min(cap), count <= cap);
+        let all = Filter::default();
+        let unread = Filter { is_read: Some(false), ..all };
+        let mut lines = Vec::new();
+        for (place, code) in TYPES.iter().enumerate() {
+            let of_type = Some(place);
+            let count = counted(self.model.list(user, Filter { of_type, ..unread }).len());
+            let newest = self.model.list(user, Filter { of_type, ..all }).first().copied();
+            let newest = newest.map_or("-".to_owned(), |(place, item)| self.line(place, item));
+            lines.push(format!("{code}: {count} ({newest})"));
+        }
+        lines.push(format!("unread {}", counted(self.model.list(user, unread).len())));
+        lines.push(format!("unseen {}", counted(self.model.unseen(user))));
+        lines
+    }
+}
+
+/// An overview by the server.
+fn overview(answer: &Value) -> Vec<String> {
+    let counted = |count: &Value| format!("{} {}", count["count"], count["exact"]);
+    let of_type = |of: &Value| {
+        let code = of["type"]["code"].as_str().unwrap_or_default();
+        let newest = if of["latest"].is_null() { "-".to_owned() } else { line(&of["latest"]) };
+        format!("{code}: {} ({newest})", counted(&of["unread"]))
+    };
+    let mut lines: Vec<String> = answer["types"].as_array().into_iter().flatten().map(of_type).collect();
+    lines.push(format!("unread {}", counted(&answer["unread"])));
+    lines.push(format!("unseen {}", counted(&answer["unseen"])));
+    lines
+}
+
+/// An item by the server.
+fn line(item: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let is = |value: &Value| value.as_bool().unwrap_or_default();
+    written(&text(&item["title"]), &text(&item["type"]["code"]), is(&item["isRead"]), is(&item["isArchived"]))
+}
+
+fn written(title: &str, of_type: &str, is_read: bool, is_archived: bool) -> String {
+    let read = if is_read { "read" } else { "unread" };
+    let archived = if is_archived { " archived" } else { "" };
+    format!("{title} {of_type} {read}{archived}")
+}

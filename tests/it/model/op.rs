@@ -1,0 +1,204 @@
+//! What may happen in a tenant, and how often.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select, subsequence};
+
+pub const USERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
+/// In catalogue order.
+pub const TYPES: [&str; 3] = ["alert", "chat", "news"];
+/// Its items reach everybody, whatever he prefers.
+pub const MANDATORY: usize = 0;
+/// Its items are read by looking at them.
+pub const AUTO: usize = 1;
+pub const GROUPS: [&str; 2] = ["crew", "staff"];
+pub const TARGETS: [&str; 2] = ["d1", "d2"];
+/// In the order of their codes.
+pub const ACTIONS: [&str; 2] = ["comment", "like"];
+
+/// Which histories to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// Everybody looks after each step, so that default preferences count for all that comes after.
+    Watched,
+    /// One user looks after each step, and long stretches of the log concern nobody. Default preferences are left out:
+    /// they count for what nobody has looked at yet, which the model does not follow.
+    Unwatched,
+}
+
+/// Something happens, then a user looks.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub op: Op,
+    pub looks: usize,
+}
+
+/// Users, types and so on are places in the lists above.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// One by itself, or several in one batch.
+    Send(Vec<Draft>),
+    /// Reminders about something that nobody listens to.
+    Noise(usize),
+    Subscribe(Listener, usize, Vec<usize>),
+    Unsubscribe(Listener, usize, Option<Vec<usize>>),
+    Follow(usize, usize),
+    Unfollow(usize, usize),
+    Join(usize, Vec<usize>),
+    Leave(usize, Vec<usize>),
+    SaveGroup(usize),
+    DeleteGroup(usize),
+    Prefer(usize, Switch, Option<bool>),
+    PreferByDefault(Switch, Option<bool>),
+    Mark(usize, Change, Select),
+    /// The whole inbox, or one type.
+    See(usize, Option<usize>),
+    /// Hours go by.
+    Advance(i64),
+}
+
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub to: To,
+    pub of_type: usize,
+    pub sender: Option<usize>,
+    /// Hours until it expires.
+    pub lasts: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+pub enum To {
+    Everyone,
+    Groups(Vec<usize>),
+    Users(Vec<usize>),
+    Receiver(usize),
+    Subscribers(usize, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Listener {
+    User(usize),
+    Group(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Switch {
+    Action(usize),
+    Type(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Read,
+    Unread,
+    Archive,
+    Unarchive,
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+pub enum Select {
+    /// Among the items that the user has ever been shown.
+    Ids(Vec<Index>),
+    Matching {
+        types: Option<Vec<usize>>,
+        target: Option<usize>,
+        up_to: Option<Index>,
+    },
+}
+
+/// Some of the places in a list, at least one.
+fn some_of<const N: usize>(_: &[&str; N]) -> impl Strategy<Value = Vec<usize>> + use<N> {
+    subsequence((0..N).collect::<Vec<_>>(), 1..=N)
+}
+
+pub fn history(mix: Mix) -> impl Strategy<Value = Vec<Step>> {
+    vec((op(mix), 0..USERS.len()).prop_map(|(op, looks)| Step { op, looks }), 15..=25)
+}
+
+fn op(mix: Mix) -> BoxedStrategy<Op> {
+    let everybody = prop_oneof![
+        10 => vec(draft(), 1..=4).prop_map(Op::Send),
+        10 => hearing(),
+        2 => (0..USERS.len(), switch(), any::<Option<bool>>()).prop_map(|(user, of, on)| Op::Prefer(user, of, on)),
+        8 => (0..USERS.len(), change(), choice()).prop_map(|(user, change, of)| Op::Mark(user, change, of)),
+        2 => (0..USERS.len(), option::of(0..TYPES.len())).prop_map(|(user, of)| Op::See(user, of)),
+        2 => (1..=3_i64).prop_map(Op::Advance),
+    ];
+    match mix {
+        Mix::Watched => prop_oneof![
+            20 => everybody,
+            1 => (switch(), any::<Option<bool>>()).prop_map(|(of, on)| Op::PreferByDefault(of, on)),
+        ]
+        .boxed(),
+        // The server walks a short stretch of the log, and beyond 256 entries goes by channels; beyond 1,000 it moves
+        // cursors for their own sake.
+        Mix::Unwatched => prop_oneof![20 => everybody, 1 => select(vec![3, 300, 900]).prop_map(Op::Noise)].boxed(),
+    }
+}
+
+/// Who hears what.
+fn hearing() -> impl Strategy<Value = Op> {
+    let group = || 0..GROUPS.len();
+    let pair = || (0..USERS.len(), 1..USERS.len()).prop_map(|(user, by)| (user, (user + by) % USERS.len()));
+    prop_oneof![
+        5 => (listener(), 0..TARGETS.len(), some_of(&ACTIONS)).prop_map(|(who, on, of)| Op::Subscribe(who, on, of)),
+        2 => (listener(), 0..TARGETS.len(), option::of(some_of(&ACTIONS)))
+            .prop_map(|(who, on, of)| Op::Unsubscribe(who, on, of)),
+        2 => pair().prop_map(|(user, other)| Op::Follow(user, other)),
+        1 => pair().prop_map(|(user, other)| Op::Unfollow(user, other)),
+        3 => (group(), some_of(&USERS)).prop_map(|(group, users)| Op::Join(group, users)),
+        1 => (group(), some_of(&USERS)).prop_map(|(group, users)| Op::Leave(group, users)),
+        1 => group().prop_map(Op::DeleteGroup),
+        1 => group().prop_map(Op::SaveGroup),
+    ]
+}
+
+fn listener() -> impl Strategy<Value = Listener> {
+    prop_oneof![3 => (0..USERS.len()).prop_map(Listener::User), 1 => (0..GROUPS.len()).prop_map(Listener::Group)]
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let to = prop_oneof![
+        1 => Just(To::Everyone),
+        1 => some_of(&GROUPS).prop_map(To::Groups),
+        1 => some_of(&USERS).prop_map(To::Users),
+        1 => (0..USERS.len()).prop_map(To::Receiver),
+        4 => (0..TARGETS.len(), 0..ACTIONS.len()).prop_map(|(target, action)| To::Subscribers(target, action)),
+    ];
+    let lasts = prop_oneof![3 => Just(None), 1 => (1..=4_i64).prop_map(Some)];
+    (to, 0..TYPES.len(), option::of(0..USERS.len()), lasts).prop_map(|(to, of_type, sender, lasts)| Draft {
+        to,
+        of_type,
+        sender,
+        lasts,
+    })
+}
+
+fn switch() -> impl Strategy<Value = Switch> {
+    prop_oneof![(0..ACTIONS.len()).prop_map(Switch::Action), (0..TYPES.len()).prop_map(Switch::Type)]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        3 => Just(Change::Read),
+        2 => Just(Change::Unread),
+        3 => Just(Change::Archive),
+        2 => Just(Change::Unarchive),
+        1 => Just(Change::Delete),
+    ]
+}
+
+fn choice() -> impl Strategy<Value = Select> {
+    let types = option::of(subsequence((0..TYPES.len()).collect::<Vec<_>>(), 0..=TYPES.len()));
+    let target = option::weighted(0.3, 0..TARGETS.len());
+    prop_oneof![
+        vec(any::<Index>(), 0..=4).prop_map(Select::Ids),
+        (types, target, option::of(any::<Index>())).prop_map(|(types, target, up_to)| Select::Matching {
+            types,
+            target,
+            up_to
+        }),
+    ]
+}

@@ -1,0 +1,199 @@
+//! The requests that make things happen.
+
+use chrono::{SecondsFormat, TimeDelta};
+use serde_json::{Value, json};
+use tidings::auth::Role;
+
+use super::drive::{Driver, pick};
+use super::expected::noise;
+use super::op::{ACTIONS, Change, Draft, GROUPS, Listener, Op, Select, Switch, TARGETS, TYPES, To, USERS};
+use crate::support::Actor;
+
+/// A request: who makes it, what it is, and where in its data the answer is.
+pub struct Call<'a> {
+    actor: Actor<'a>,
+    pub query: String,
+    pub variables: Value,
+    path: &'static str,
+}
+
+impl Call<'_> {
+    /// The answer, or the code of the refusal.
+    pub async fn ask(&self) -> Result<Value, String> {
+        let (_, answer) = self.actor.send(&self.query, self.variables.clone()).await;
+        match answer["errors"][0]["extensions"]["code"].as_str() {
+            None if answer["errors"].is_null() => Ok(answer["data"].pointer(self.path).cloned().unwrap_or_default()),
+            None => Err(answer["errors"].to_string()),
+            Some(code) => Err(code.to_owned()),
+        }
+    }
+}
+
+/// What some of the places in a list are called.
+fn named(places: &[usize], names: &[&'static str]) -> Vec<&'static str> {
+    places.iter().map(|place| names[*place]).collect()
+}
+
+/// A target; behind the last one is another, which nobody listens to.
+fn on(target: usize) -> Value {
+    json!({ "type": "doc", "id": TARGETS.get(target).unwrap_or(&"void") })
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn call(&self, op: &Op) -> Call<'a> {
+        match op {
+            Op::Send(drafts) => self.sending(drafts),
+            Op::Noise(many) => self.sending(&vec![noise(); *many]),
+            Op::Prefer(..) | Op::PreferByDefault(..) => self.switching(op),
+            Op::Mark(user, change, select) => self.marking(*user, *change, select),
+            Op::See(user, only) => {
+                let query = "mutation($of: String) { markSeen(type: $of) { unread { count } } }";
+                let variables = json!({ "of": only.map(|only| TYPES[only]) });
+                Call { actor: self.user(*user), query: query.into(), variables, path: "/markSeen/unread/count" }
+            }
+            _ => self.listening(op),
+        }
+    }
+
+    /// Changes of who hears what.
+    fn listening(&self, op: &Op) -> Call<'a> {
+        let (actor, head, variables, path) = match op {
+            Op::Subscribe(who, target, actions) => {
+                let (actor, input) = self.topic(*who, *target, Some(actions));
+                (
+                    actor,
+                    "($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }",
+                    input,
+                    "/subscribe/createdCount",
+                )
+            }
+            Op::Unsubscribe(who, target, actions) => {
+                let (actor, input) = self.topic(*who, *target, actions.as_ref());
+                (
+                    actor,
+                    "($input: UnsubscribeInput!) { unsubscribe(input: $input) { removedCount } }",
+                    input,
+                    "/unsubscribe/removedCount",
+                )
+            }
+            Op::Follow(user, other) => (
+                self.user(*user),
+                "($user: ID!) { follow(user: $user) { id } }",
+                json!({ "user": USERS[*other] }),
+                "/follow/id",
+            ),
+            Op::Unfollow(user, other) => (
+                self.user(*user),
+                "($user: ID!) { unfollow(user: $user) { id } }",
+                json!({ "user": USERS[*other] }),
+                "/unfollow/id",
+            ),
+            Op::Join(group, users) => {
+                let head =
+                    "($code: String!, $users: [ID!]!) { addGroupMembers(code: $code, users: $users) { memberCount } }";
+                let variables = json!({ "code": GROUPS[*group], "users": named(users, &USERS) });
+                (self.service(), head, variables, "/addGroupMembers/memberCount")
+            }
+            Op::Leave(group, users) => {
+                let head = "($code: String!, $users: [ID!]!) { removeGroupMembers(code: $code, users: $users) { memberCount } }";
+                let variables = json!({ "code": GROUPS[*group], "users": named(users, &USERS) });
+                (self.service(), head, variables, "/removeGroupMembers/memberCount")
+            }
+            Op::SaveGroup(group) => {
+                let head = "($code: String!) { saveGroup(code: $code) { memberCount } }";
+                (self.service(), head, json!({ "code": GROUPS[*group] }), "/saveGroup/memberCount")
+            }
+            Op::DeleteGroup(group) => {
+                let head = "($code: String!) { deleteGroup(code: $code) }";
+                (self.service(), head, json!({ "code": GROUPS[*group] }), "/deleteGroup")
+            }
+            _ => unreachable!("nothing else changes who hears what"),
+        };
+        Call { actor, query: format!("mutation{head}"), variables, path }
+    }
+
+    fn topic(&self, who: Listener, target: usize, actions: Option<&Vec<usize>>) -> (Actor<'a>, Value) {
+        let (actor, group) = match who {
+            Listener::User(user) => (self.user(user), None),
+            Listener::Group(group) => (self.service(), Some(GROUPS[group])),
+        };
+        let actions = actions.map(|actions| named(actions, &ACTIONS));
+        (actor, json!({ "input": { "target": on(target), "actions": actions, "group": group } }))
+    }
+
+    fn switching(&self, op: &Op) -> Call<'a> {
+        let input = |switch: &Switch, on: &Option<bool>| match *switch {
+            Switch::Action(action) => json!({ "actions": [{ "code": ACTIONS[action], "enabled": on }] }),
+            Switch::Type(of_type) => json!({ "types": [{ "code": TYPES[of_type], "enabled": on }] }),
+        };
+        let head = "mutation($actions: [PreferenceInput!], $types: [PreferenceInput!])";
+        let (actor, field, selection, variables, path) = match op {
+            Op::Prefer(user, switch, on) => {
+                let selection = "{ actions { code enabled } types { code enabled } }";
+                (self.user(*user), "updatePreferences", selection, input(switch, on), "/updatePreferences")
+            }
+            Op::PreferByDefault(switch, on) => {
+                let admin = self.actor(Role::Admin, "operator");
+                (admin, "saveDefaultPreferences", "", input(switch, on), "/saveDefaultPreferences")
+            }
+            _ => unreachable!("nothing else is a switch"),
+        };
+        let query = format!("{head} {{ {field}(actions: $actions, types: $types) {selection} }}");
+        Call { actor, query, variables, path }
+    }
+
+    fn marking(&self, user: usize, change: Change, select: &Select) -> Call<'a> {
+        let how = match change {
+            Change::Read => "markRead",
+            Change::Unread => "markUnread",
+            Change::Archive => "archive",
+            Change::Unarchive => "unarchive",
+            Change::Delete => "deleteItems",
+        };
+        let shown = &self.shown[user];
+        let select = match select {
+            Select::Ids(picks) => {
+                let picked = picks.iter().filter_map(|of| pick(shown, of));
+                json!({ "ids": picked.map(|place| &shown[&place].0).collect::<Vec<_>>() })
+            }
+            Select::Matching { types, target, up_to } => json!({ "matching": {
+                "types": types.as_ref().map(|types| named(types, &TYPES)),
+                "target": target.map(on),
+                "upTo": up_to.as_ref().and_then(|of| pick(shown, of)).map(|place| &shown[&place].1),
+            }}),
+        };
+        let query = format!("mutation($of: ItemSelector!) {{ mark: {how}(select: $of) {{ changedCount }} }}");
+        Call { actor: self.user(user), query, variables: json!({ "of": select }), path: "/mark/changedCount" }
+    }
+
+    fn sending(&self, drafts: &[Draft]) -> Call<'a> {
+        let inputs: Vec<(&str, Value)> = (self.model.end()..).zip(drafts).map(|(at, of)| self.input(at, of)).collect();
+        if let [(variant, input)] = inputs.as_slice() {
+            let name = format!("{}{}", variant[..1].to_uppercase(), &variant[1..]);
+            let query = format!("mutation($of: {name}Input!) {{ sent: send{name}(input: $of) {{ replayed }} }}");
+            return Call { actor: self.service(), query, variables: json!({ "of": input }), path: "/sent" };
+        }
+        let inputs: Vec<Value> = inputs.into_iter().map(|(variant, input)| json!({ variant: input })).collect();
+        let query = "mutation($of: [SendInput!]!) { sent: sendMany(inputs: $of) { replayed } }";
+        Call { actor: self.service(), query: query.into(), variables: json!({ "of": inputs }), path: "/sent" }
+    }
+
+    /// Of the notification that will stand at a place in the log, which its title tells.
+    fn input(&self, place: usize, draft: &Draft) -> (&'static str, Value) {
+        let expires = |lasts| (self.app.now() + TimeDelta::hours(lasts)).to_rfc3339_opts(SecondsFormat::Millis, true);
+        let (variant, mut input) = match &draft.to {
+            To::Everyone => ("announcement", json!({ "audience": { "everyone": true } })),
+            To::Groups(groups) => ("announcement", json!({ "audience": { "groups": named(groups, &GROUPS) } })),
+            To::Users(users) => ("announcement", json!({ "audience": { "users": named(users, &USERS) } })),
+            To::Receiver(user) => ("message", json!({ "receiver": USERS[*user] })),
+            To::Subscribers(target, action) => {
+                ("reminder", json!({ "target": on(*target), "action": ACTIONS[*action] }))
+            }
+        };
+        input["type"] = json!(TYPES[draft.of_type]);
+        input["content"] = json!({ "title": format!("n{place}") });
+        input["sender"] = json!(draft.sender.map(|sender| USERS[sender]));
+        input["expiresAt"] = json!(draft.lasts.map(expires));
+        (variant, input)
+    }
+}
