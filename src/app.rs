@@ -29,16 +29,22 @@ pub struct App {
 impl App {
     /// Checks the settings, opens the database and applies what migrations are missing.
     pub async fn start(config: Config, clock: Clock) -> Result<Arc<Self>> {
+        config.check()?;
+        let verifier = Verifier::new(&config.auth).await?;
         let db = database::connect(config.database.url(), config.database.connections).await?;
         db.migrate().await?;
-        Self::over(db, config, clock).await
+        Ok(Self::new(db, config, clock, verifier))
     }
 
     /// The same over a database that is open and migrated already.
     pub async fn over(db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
         config.check()?;
         let verifier = Verifier::new(&config.auth).await?;
-        Ok(Arc::new(Self { config, db, clock, verifier, caches: Caches::default() }))
+        Ok(Self::new(db, config, clock, verifier))
+    }
+
+    fn new(db: Database, config: Config, clock: Clock, verifier: Verifier) -> Arc<Self> {
+        Arc::new(Self { config, db, clock, verifier, caches: Caches::default() })
     }
 
     /// Milliseconds since 1970.

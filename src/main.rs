@@ -1,6 +1,7 @@
 //! The command line.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -80,7 +81,11 @@ enum Command {
 async fn main() -> ExitCode {
     let arguments = Tidings::parse();
     let filter = EnvFilter::try_new(&arguments.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
     match run(arguments.command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Internal(cause)) => {

@@ -76,6 +76,7 @@ async fn postgres(url: &str, connections: u32) -> Result<DatabaseConnection> {
         .application_name("tidings")
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
+    reach(&options).await?;
     let pool = pooled(PgPoolOptions::new(), connections).connect_with(options).await.map_err(unusable)?;
     Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))
 }
@@ -87,6 +88,7 @@ async fn mysql(url: &str, connections: u32) -> Result<DatabaseConnection> {
         .map_err(unusable)?
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
+    reach(&options).await?;
     let pool = pooled(MySqlPoolOptions::new(), connections)
         .after_connect(|connection, _| {
             Box::pin(async move {
@@ -98,6 +100,15 @@ async fn mysql(url: &str, connections: u32) -> Result<DatabaseConnection> {
         .await
         .map_err(unusable)?;
     Ok(SqlxMySqlConnector::from_sqlx_mysql_pool(pool))
+}
+
+/// Opens a connection and closes it again: a pool would only say that it waited in vain, not why.
+async fn reach<O: ConnectOptions>(options: &O) -> Result<()>
+where
+    O::Connection: sqlx::Connection + Sized,
+{
+    let connection = options.connect().await.map_err(unusable)?;
+    sqlx::Connection::close(connection).await.map_err(unusable)
 }
 
 fn pooled<DB: sqlx::Database>(options: PoolOptions<DB>, connections: u32) -> PoolOptions<DB> {
