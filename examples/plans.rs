@@ -175,6 +175,9 @@ async fn reading(scene: &Scene) -> Result<()> {
         let read = async |user| overview::of(&scene.app, &scene.tenant, &[user], &wish).await.map(drop);
         compare(scene, title, read).await?;
     }
+    send(scene, 100, |place| subscribers(&format!("noise-{}", place % 50))).await?;
+    let read = async |user| overview::of(&scene.app, &scene.tenant, &[user], &Wish::default()).await.map(drop);
+    compare(scene, "Behind? Overview after 100 entries of the log that are not for the user", read).await?;
     let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
     for (title, filter) in [
         ("List of 20", Filter::default()),
@@ -203,7 +206,12 @@ async fn syncing(scene: &Scene) -> Result<()> {
         }
         print(scene, title, times, last).await?;
     }
-    Ok(())
+    // Of one user who has nothing left to sync, MariaDB would only say that nothing can be found.
+    send(scene, 500, |_| subscribers("own-1")).await?;
+    let start = Instant::now();
+    let both = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
+    let time = vec![start.elapsed()];
+    print(scene, "Sync of 500 new items for both at once", [time.clone(), time], both).await
 }
 
 async fn compare(scene: &Scene, title: &str, read: impl AsyncFn(UserId) -> Result<()>) -> Result<()> {

@@ -22,8 +22,8 @@ const USERS_PER_TRANSACTION: usize = 500;
 /// each by himself, channel by channel.
 const NEAR_GAP: i64 = 256;
 
-/// The most items that one transaction makes for a user.
-const ITEMS_PER_TRANSACTION: i64 = 5000;
+/// About as many items as one transaction makes for users who are far behind; the rest is for the next one.
+const ITEMS_PER_TRANSACTION: u64 = 5000;
 
 /// A user whose row is locked.
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +67,15 @@ async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now:
         walk_log(txn, tenant, &near, end, now).await?;
         move_cursors(txn, &near, end).await?;
     }
-    let mut behind = Vec::new();
+    let (mut behind, mut made) = (Vec::new(), 0);
     for of in far {
-        let reached = walk_channels(txn, tenant, of, end, now).await?;
+        if made >= ITEMS_PER_TRANSACTION {
+            behind.push(of.user);
+            continue;
+        }
+        let (reached, items) = walk_channels(txn, tenant, of, end, now).await?;
         move_cursors(txn, &[of], reached).await?;
+        made += items;
         if reached < end {
             behind.push(of.user);
         }
@@ -128,8 +133,15 @@ async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], 
 }
 
 /// From the user's channels to the log: those of his channels that have something new, then the range of each
-/// (`publication`'s key). Costs his channels and what is new on them, however long the log. Returns how far it came.
-async fn walk_channels(txn: &DatabaseTransaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<Seq> {
+/// (`publication`'s key). Costs his channels and what is new on them, however long the log. Returns how far it came, and
+/// how many items that made.
+async fn walk_channels(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    of: Locked,
+    end: Seq,
+    now: Millis,
+) -> Result<(Seq, u64)> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
     sql.push(" AND (SELECT MAX(p.seq) FROM publication p WHERE p.channel_id = s.channel_id) > ").bind(of.cursor);
@@ -139,11 +151,12 @@ async fn walk_channels(txn: &DatabaseTransaction, tenant: &Tenant, of: Locked, e
     channels.push(tenant.everyone);
 
     let mut reached = end;
-    if end.0 - of.cursor.0 > ITEMS_PER_TRANSACTION {
+    let most = ITEMS_PER_TRANSACTION.cast_signed();
+    if end.0 - of.cursor.0 > most {
         let mut sql = Sql::new(txn);
         sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").in_ids(&channels);
         sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(end);
-        sql.push(" ORDER BY p.seq LIMIT 1 OFFSET ").bind(ITEMS_PER_TRANSACTION);
+        sql.push(" ORDER BY p.seq LIMIT 1 OFFSET ").bind(most);
         if let Some(row) = sql.one(txn).await? {
             reached = row.try_get("", "seq")?;
         }
@@ -154,8 +167,8 @@ async fn walk_channels(txn: &DatabaseTransaction, tenant: &Tenant, of: Locked, e
     sql.push(" WHERE p.channel_id").in_ids(&channels);
     sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
     push_conditions(&mut sql, tenant, &user, now);
-    sql.run(txn).await?;
-    Ok(reached)
+    let items = sql.run(txn).await?;
+    Ok((reached, items))
 }
 
 fn push_insert(sql: &mut Sql, user: &str) {

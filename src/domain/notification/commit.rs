@@ -90,34 +90,31 @@ async fn drain(app: Arc<App>, tenant: Arc<Tenant>) {
 
 /// Commits jobs together. Where the database refuses them, each by itself, so that one bears no blame for another.
 async fn settle(app: &App, tenant: &Tenant, jobs: Vec<Job>) {
-    let drafts: Vec<Vec<Draft>> = jobs.iter().map(|job| job.drafts.clone()).collect();
-    match together(app, tenant, drafts).await {
-        Ok(outcomes) => {
-            for (job, outcome) in jobs.into_iter().zip(outcomes) {
-                // Who has gone away does not want to know.
-                let _ = job.done.send(outcome);
-            }
-        }
-        Err(error) if jobs.len() == 1 => {
-            for job in jobs {
-                let _ = job.done.send(Err(match error {
-                    Error::Unavailable(ref message) => Error::Unavailable(message.clone()),
-                    _ => Error::internal(format!("a send failed: {error:?}")),
-                }));
-            }
-        }
+    let (mut drafts, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.drafts, job.done)).unzip();
+    let outcomes = match together(app, tenant, &mut drafts).await {
+        Ok(outcomes) => outcomes,
+        Err(error) if drafts.len() == 1 => vec![Err(error)],
         Err(_) => {
-            for job in jobs {
-                let outcome = together(app, tenant, vec![job.drafts]).await;
-                let only = outcome.and_then(|mut outcomes| outcomes.pop().unwrap_or_else(|| Ok(Vec::new())));
-                let _ = job.done.send(only);
+            let mut outcomes = Vec::with_capacity(drafts.len());
+            for job in &mut drafts {
+                let alone = together(app, tenant, std::slice::from_mut(job)).await;
+                outcomes.push(alone.and_then(|mut only| only.pop().unwrap_or_else(lost)));
             }
+            outcomes
         }
+    };
+    for (done, outcome) in waiting.into_iter().zip(outcomes) {
+        // Who has gone away does not want to know.
+        let _ = done.send(outcome);
     }
 }
 
+fn lost() -> Result<Vec<Outcome>> {
+    Err(Error::internal("a send got lost"))
+}
+
 /// One transaction for all the jobs that can be sent; the outcome of each, in their order.
-async fn together(app: &App, tenant: &Tenant, mut jobs: Vec<Vec<Draft>>) -> Result<Vec<Result<Vec<Outcome>>>> {
+async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Vec<Outcome>>>> {
     let mut refused: HashMap<usize, Error> = HashMap::new();
     for _ in 0..TRIES {
         let sendable: Vec<&[Draft]> = jobs
@@ -129,7 +126,6 @@ async fn together(app: &App, tenant: &Tenant, mut jobs: Vec<Vec<Draft>>) -> Resu
         match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
             Ok(Written::All(outcomes)) => {
                 let mut outcomes = outcomes.into_iter();
-                let lost = || Err(Error::internal("a send got lost"));
                 let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);
                 return Ok((0..jobs.len()).map(of).collect());
             }
