@@ -11,6 +11,7 @@ mod drive;
 mod expected;
 mod op;
 mod request;
+mod switches;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

@@ -23,8 +23,8 @@ enum Way {
 /// A user began to hear, and ceased to.
 #[derive(Debug)]
 struct Period {
-    begin: Span,
-    cease: Span,
+    begins: Span,
+    ceases: Span,
 }
 
 on_every_database! {
@@ -46,6 +46,32 @@ on_every_database! {
         for (user, periods) in USERS.iter().zip(periods) {
             check(app, user, &sent, &periods).await;
         }
+    }
+
+    async fn a_group_that_is_deleted_while_it_subscribes_hears_of_nothing(app) {
+        let other = second_node(app).await;
+        let (service, deleter) = (app.service(), other.as_ref().unwrap_or(app).service());
+        app.admin().define_type("release").await;
+        for round in 0..10 * rounds(app) {
+            let group = json!({ "code": format!("crew{round}") });
+            service.ask("mutation($code: String!) { saveGroup(code: $code) { code } }", group.clone()).await;
+            let add = r#"mutation($code: String!) { addGroupMembers(code: $code, users: ["ada"]) { code } }"#;
+            service.ask(add, group.clone()).await;
+            let target = json!({ "type": "doc", "id": group["code"] });
+            let input = json!({ "target": target, "actions": ["comment"], "group": group["code"] });
+            let subscribe = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
+            let deletion = async {
+                // Each time a little later, so that the two meet at different points.
+                for _ in 0..round % 12 {
+                    deleter.ask("{ groups { code } }", json!({})).await;
+                }
+                deleter.ask("mutation($code: String!) { deleteGroup(code: $code) }", group.clone()).await;
+            };
+            join(service.send(subscribe, json!({ "input": input })), deletion).await;
+            let title = format!("of {round}");
+            service.remind("release", &format!("crew{round}"), "comment", None, &title).await;
+        }
+        assert_eq!(app.user("ada").titles(json!({})).await, [""; 0]);
     }
 }
 
@@ -74,18 +100,18 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
 async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &AtomicBool) -> Vec<Period> {
     let mut periods = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
-        let began = ticks.now();
+        let start = ticks.now();
         begin(&node.user(user), &node.service(), user, way).await;
-        let begin = Span { began, ended: ticks.now() };
+        let begins = Span { began: start, ended: ticks.now() };
         if periods.len() % 2 == 0 {
             node.user(user).overview().await;
         } else {
             // Nobody syncs his inbox before he ceases to hear.
             node.service().ask("{ groups { memberCount } }", json!({})).await;
         }
-        let began = ticks.now();
+        let start = ticks.now();
         cease(&node.user(user), &node.service(), user, way).await;
-        periods.push(Period { begin, cease: Span { began, ended: ticks.now() } });
+        periods.push(Period { begins, ceases: Span { began: start, ended: ticks.now() } });
     }
     periods
 }
@@ -120,8 +146,8 @@ async fn cease(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
 async fn check(app: &TestApp, user: &str, sent: &[(String, Span)], periods: &[Period]) {
     let titles = app.user(user).titles(json!({})).await;
     for (title, span) in sent {
-        let is_within = |of: &Period| of.begin.ended < span.began && span.ended < of.cease.began;
-        let is_outside = |of: &Period| span.ended < of.begin.began || of.cease.ended < span.began;
+        let is_within = |of: &Period| of.begins.ended < span.began && span.ended < of.ceases.began;
+        let is_outside = |of: &Period| span.ended < of.begins.began || of.ceases.ended < span.began;
         let copies = titles.iter().filter(|of| *of == title).count();
         assert!(copies <= 1, "{user} got {title} {copies} times");
         assert!(copies == 1 || !periods.iter().any(is_within), "{user} lost {title} {span:?}: {periods:?}");

@@ -71,34 +71,34 @@ impl<'a> Driver<'a> {
             Op::Noise(many) => model.send(&vec![noise(); *many]),
             Op::Subscribe(who, target, actions) => model.subscribe(*who, *target, actions),
             Op::Unsubscribe(who, target, actions) => model.unsubscribe(*who, *target, actions.as_deref()),
-            Op::Follow(user, other) => model.follow(*user, *other),
-            Op::Unfollow(user, other) => model.unfollow(*user, *other),
+            Op::Follow(user, other) => Ok(model.follow(*user, *other)),
+            Op::Unfollow(user, other) => Ok(model.unfollow(*user, *other)),
             Op::Join(group, users) => model.join(*group, users),
             Op::Leave(group, users) => model.leave(*group, users),
-            Op::SaveGroup(group) => model.save_group(*group),
-            Op::DeleteGroup(group) => model.delete_group(*group),
+            Op::SaveGroup(group) => Ok(model.save_group(*group)),
+            Op::DeleteGroup(group) => Ok(model.delete_group(*group)),
             Op::Prefer(user, switch, on) => model.prefer(*user, *switch, *on),
-            Op::PreferByDefault(switch, on) => model.prefer_by_default(*switch, *on),
+            Op::PreferByDefault(switch, on) => Ok(model.prefer_by_default(*switch, *on)),
             Op::Mark(user, change, select) => {
                 let shown = &self.shown[*user];
                 let which = match select {
-                    Select::Ids(picks) => Which::These(picks.iter().filter_map(|of| pick(shown, of)).collect()),
+                    Select::Ids(picks) => Which::These(picks.iter().filter_map(|of| pick(shown, *of)).collect()),
                     Select::Matching { types, target, up_to } => Which::Matching {
                         types: types.clone(),
                         target: *target,
-                        up_to: up_to.as_ref().and_then(|of| pick(shown, of)),
+                        up_to: up_to.as_ref().and_then(|of| pick(shown, *of)),
                     },
                 };
-                model.mark(*user, *change, &which)
+                Ok(model.mark(*user, *change, &which))
             }
-            Op::See(user, only) => model.see(*user, *only),
+            Op::See(user, only) => Ok(model.see(*user, *only)),
             Op::Advance(_) => Ok(Value::Null),
         }
     }
 }
 
 /// One of the items that a user has been shown, if there is any.
-pub(super) fn pick(shown: &BTreeMap<usize, (String, String)>, of: &Index) -> Option<usize> {
+pub(super) fn pick(shown: &BTreeMap<usize, (String, String)>, of: Index) -> Option<usize> {
     let places: Vec<&usize> = shown.keys().collect();
     (!places.is_empty()).then(|| *places[of.index(places.len())])
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::op::{ACTIONS, AUTO, Change, Draft, GROUPS, Listener, MANDATORY, Switch, TARGETS, TYPES, To, USERS};
+use super::op::{AUTO, Change, Draft, GROUPS, Listener, MANDATORY, Switch, TARGETS, To, USERS};
+use super::switches::Switches;
 
 /// Codes of refusals.
 pub type Answer = Result<Value, &'static str>;
@@ -44,21 +45,6 @@ pub struct Item {
     pub is_archived: bool,
 }
 
-#[derive(Debug, Default)]
-struct Switches {
-    actions: [Option<bool>; ACTIONS.len()],
-    types: [Option<bool>; TYPES.len()],
-}
-
-impl Switches {
-    fn set(&mut self, switch: Switch, on: Option<bool>) {
-        match switch {
-            Switch::Action(action) => self.actions[action] = on,
-            Switch::Type(of_type) => self.types[of_type] = on,
-        }
-    }
-}
-
 /// Which items a mark is about, by their places in the log.
 #[derive(Debug)]
 pub enum Which {
@@ -93,7 +79,7 @@ impl Tenant {
         }
         for draft in drafts {
             for user in 0..USERS.len() {
-                if self.reaches(draft, user) && self.wants(user, draft) {
+                if self.reaches(draft, user) && self.users[user].own.want(&self.defaults, draft) {
                     self.users[user].inbox.insert(self.log.len(), Item::default());
                 }
             }
@@ -121,16 +107,6 @@ impl Tenant {
         }
     }
 
-    fn wants(&self, user: usize, draft: &Draft) -> bool {
-        let own = &self.users[user].own;
-        let by_type = own.types[draft.of_type].or(self.defaults.types[draft.of_type]).unwrap_or(true);
-        let by_action = match draft.to {
-            To::Subscribers(_, action) => own.actions[action].or(self.defaults.actions[action]).unwrap_or(true),
-            _ => true,
-        };
-        draft.of_type == MANDATORY || (by_type && by_action)
-    }
-
     /// Those on a target that a user or group has.
     fn topics(&mut self, who: Listener) -> Result<&mut BTreeSet<(usize, usize)>, &'static str> {
         match who {
@@ -151,14 +127,14 @@ impl Tenant {
         Ok(json!(before - topics.len()))
     }
 
-    pub fn follow(&mut self, user: usize, other: usize) -> Answer {
+    pub fn follow(&mut self, user: usize, other: usize) -> Value {
         self.users[user].follows.insert(other);
-        Ok(json!(USERS[other]))
+        json!(USERS[other])
     }
 
-    pub fn unfollow(&mut self, user: usize, other: usize) -> Answer {
+    pub fn unfollow(&mut self, user: usize, other: usize) -> Value {
         self.users[user].follows.remove(&other);
-        Ok(json!(USERS[other]))
+        json!(USERS[other])
     }
 
     pub fn join(&mut self, group: usize, users: &[usize]) -> Answer {
@@ -177,20 +153,20 @@ impl Tenant {
         Ok(self.member_count(group))
     }
 
-    pub fn save_group(&mut self, group: usize) -> Answer {
+    pub fn save_group(&mut self, group: usize) -> Value {
         self.groups[group].get_or_insert_default();
-        Ok(self.member_count(group))
+        self.member_count(group)
     }
 
     fn member_count(&self, group: usize) -> Value {
         json!(self.users.iter().filter(|user| user.groups.contains(&group)).count())
     }
 
-    pub fn delete_group(&mut self, group: usize) -> Answer {
+    pub fn delete_group(&mut self, group: usize) -> Value {
         for user in &mut self.users {
             user.groups.remove(&group);
         }
-        Ok(json!(self.groups[group].take().is_some()))
+        json!(self.groups[group].take().is_some())
     }
 
     /// Answers with all switches as the user then sees them.
@@ -199,25 +175,16 @@ impl Tenant {
             return Err("BAD_USER_INPUT");
         }
         self.users[user].own.set(switch, on);
-        let (own, defaults) = (&self.users[user].own, &self.defaults);
-        let types = TYPES.iter().enumerate().map(|(place, code)| {
-            let on = own.types[place].or(defaults.types[place]).unwrap_or(true);
-            json!({ "code": code, "enabled": on || place == MANDATORY })
-        });
-        let actions = ACTIONS.iter().enumerate().filter_map(|(place, code)| {
-            let on = own.actions[place].or(defaults.actions[place])?;
-            Some(json!({ "code": code, "enabled": on }))
-        });
-        Ok(json!({ "actions": actions.collect::<Vec<_>>(), "types": types.collect::<Vec<_>>() }))
+        Ok(self.users[user].own.shown(&self.defaults))
     }
 
-    pub fn prefer_by_default(&mut self, switch: Switch, on: Option<bool>) -> Answer {
+    pub fn prefer_by_default(&mut self, switch: Switch, on: Option<bool>) -> Value {
         self.defaults.set(switch, on);
-        Ok(json!(true))
+        json!(true)
     }
 
     /// Answers with how many items changed.
-    pub fn mark(&mut self, user: usize, change: Change, which: &Which) -> Answer {
+    pub fn mark(&mut self, user: usize, change: Change, which: &Which) -> Value {
         let (log, hour) = (&self.log, self.hour);
         let inbox = &mut self.users[user].inbox;
         let before = inbox.len();
@@ -237,19 +204,19 @@ impl Tenant {
             changed_count += usize::from(*item != old);
             true
         });
-        Ok(json!(changed_count + before - inbox.len()))
+        json!(changed_count + before - inbox.len())
     }
 
     /// Answers with the unread count that is left.
-    pub fn see(&mut self, user: usize, only: Option<usize>) -> Answer {
+    pub fn see(&mut self, user: usize, only: Option<usize>) -> Value {
         if only.is_none_or(|of_type| of_type == AUTO) {
             let all = Which::Matching { types: Some(vec![AUTO]), target: None, up_to: None };
-            self.mark(user, Change::Read, &all)?;
+            self.mark(user, Change::Read, &all);
         }
         if only.is_none() {
             self.users[user].seen = self.log.len();
         }
-        Ok(json!(self.list(user, Filter { is_read: Some(false), ..Filter::default() }).len()))
+        json!(self.list(user, Filter { is_read: Some(false), ..Filter::default() }).len())
     }
 
     /// What a list shows: places in the log, newest first.

@@ -153,13 +153,13 @@ impl<'a> Driver<'a> {
         let shown = &self.shown[user];
         let select = match select {
             Select::Ids(picks) => {
-                let picked = picks.iter().filter_map(|of| pick(shown, of));
+                let picked = picks.iter().filter_map(|of| pick(shown, *of));
                 json!({ "ids": picked.map(|place| &shown[&place].0).collect::<Vec<_>>() })
             }
             Select::Matching { types, target, up_to } => json!({ "matching": {
                 "types": types.as_ref().map(|types| named(types, &TYPES)),
                 "target": target.map(on),
-                "upTo": up_to.as_ref().and_then(|of| pick(shown, of)).map(|place| &shown[&place].1),
+                "upTo": up_to.as_ref().and_then(|of| pick(shown, *of)).map(|place| &shown[&place].1),
             }}),
         };
         let query = format!("mutation($of: ItemSelector!) {{ mark: {how}(select: $of) {{ changedCount }} }}");
