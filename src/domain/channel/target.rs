@@ -178,6 +178,13 @@ pub async fn subscriptions(
 
 async fn begin_group(txn: &DatabaseTransaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
     let row = |target: &ChannelId| -> Vec<Value> { vec![group.into(), (*target).into(), now.into()] };
+    // Locked, so that a group that is being deleted does not hear of anything for its members afterwards.
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT c.id FROM channel c WHERE c.id = ").bind(group);
+    sql.push(&format!(" AND c.kind = {}", Kind::Group as i16)).for_update();
+    if sql.one(txn).await?.is_none() {
+        return Err(Error::Conflict("the group was deleted in the meantime".into()));
+    }
     let existing = created_at(txn, Listener::Group(group), targets).await?;
     let new = targets.iter().filter(|target| !existing.iter().any(|(of, _)| of == *target));
     let values: Vec<Vec<Value>> = new.map(row).collect();
