@@ -45,7 +45,6 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(Duration::from_secs(10))
         .pragma("cache_size", "-8192")
-        .pragma("mmap_size", "268435456")
         .pragma("temp_store", "memory")
         .statement_cache_capacity(STATEMENTS)
         .optimize_on_close(true, None)
