@@ -43,7 +43,7 @@ impl Database {
         self.read.get_database_backend()
     }
 
-    /// Begins a transaction that may write; see [`transaction!`], which also ends it.
+    /// Begins a transaction that may write; see `transaction!`, which also ends it.
     ///
     /// On SQLite the write lock is taken at once: a transaction that reads first and writes then would find the
     /// file changed under it and fail, however long it were ready to wait.
