@@ -18,3 +18,4 @@ mod model;
 mod overview;
 mod schema;
 mod send;
+mod tables;

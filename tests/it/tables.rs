@@ -1,0 +1,54 @@
+//! The entities say what the migrations make, on every database.
+
+use sea_orm::{EntityTrait, PaginatorTrait};
+
+use crate::support::{TestApp, on_every_database};
+
+/// Reads a table through its entity, so that every column is there and has the type that is said of it.
+async fn reads<E>(app: &TestApp) -> u64
+where
+    E: EntityTrait,
+    E::Model: Send + Sync,
+{
+    let db = &app.app.db.read;
+    let all = E::find().all(db).await.expect("the entity fits its table");
+    assert_eq!(E::find().count(db).await.unwrap(), all.len() as u64);
+    all.len() as u64
+}
+
+on_every_database! {
+    async fn every_entity_reads_its_table(app) {
+        tidings::demo::fill(&app.app).await.unwrap();
+        app.admin().define_type("direct").await;
+        app.service().message("direct", "ada", "hello").await;
+        app.user("ada").mark("markRead", serde_json::json!({ "matching": {} })).await;
+        for rows in [
+            reads::<entity::tenant::Entity>(app).await,
+            reads::<entity::user::Entity>(app).await,
+            reads::<entity::message_type::Entity>(app).await,
+            reads::<entity::reason::Entity>(app).await,
+            reads::<entity::action::Entity>(app).await,
+            reads::<entity::default_preference::Entity>(app).await,
+            reads::<entity::preference::Entity>(app).await,
+            reads::<entity::channel::Entity>(app).await,
+            reads::<entity::subscription::Entity>(app).await,
+            reads::<entity::group_subscription::Entity>(app).await,
+            reads::<entity::notification::Entity>(app).await,
+            reads::<entity::publication::Entity>(app).await,
+            reads::<entity::inbox_item::Entity>(app).await,
+            reads::<entity::read_mark::Entity>(app).await,
+        ] {
+            assert!(rows > 0, "a table that the demo leaves empty is not tested");
+        }
+    }
+
+    async fn the_demo_fills_a_tenant_once(app) {
+        for _ in 0..2 {
+            tidings::demo::fill(&app.app).await.unwrap();
+        }
+        let demo = crate::support::Actor::new(app, tidings::demo::TENANT, tidings::demo::USER, tidings::auth::Role::User);
+        let overview = demo.overview().await;
+        assert_eq!(overview.last().map(String::as_str), Some("= 20"));
+        assert!(overview.contains(&"comment: 8 (Ben Weiss commented on Checkout redesign)".to_owned()), "{overview:?}");
+    }
+}
