@@ -222,7 +222,9 @@ fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], cap: Option<i64
         user.push(sql);
         sql.push(" AND i.seq > ");
         match user {
-            Place::Column(_) => drop(sql.push("u.seen_seq")),
+            Place::Column(_) => {
+                sql.push("u.seen_seq");
+            }
             Place::Constant(user) => {
                 sql.push("(SELECT c.seen_seq FROM users c WHERE c.id = ").bind(user).push(")");
             }

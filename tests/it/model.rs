@@ -57,7 +57,8 @@ async fn check(app: &TestApp, mix: Mix) {
                 Ok(()) => tree.complicate(),
             };
         }
-        panic!("case {case}: {difference}\nafter {shortest:#?}");
+        let steps: Vec<String> = shortest.iter().map(|step| format!("{step:?}")).collect();
+        panic!("case {case}: {difference}\nafter\n{}", steps.join("\n"));
     }
 }
 

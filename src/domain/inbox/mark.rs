@@ -195,9 +195,9 @@ impl Inbox<'_> {
         sql.push(" WHERE ");
         push_range(&mut sql, Place::from(self.user), Place::from(kind), (step.from, step.part), self.now);
         match which {
-            Which::Items(seqs) => drop(sql.push(" AND i.seq").in_ids(seqs)),
-            Which::UpTo(up_to, _) => drop(sql.push(" AND i.seq <= ").bind(*up_to)),
-        }
+            Which::Items(seqs) => sql.push(" AND i.seq").in_ids(seqs),
+            Which::UpTo(up_to, _) => sql.push(" AND i.seq <= ").bind(*up_to),
+        };
         sql.push(") c)");
         sql.run(self.txn).await
     }

@@ -125,7 +125,9 @@ fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
 /// His cursor: where the user is a constant, as a sub-select that the planner can look up.
 fn push_cursor(sql: &mut Sql, user: Place<'_>) {
     match user {
-        Place::Column(_) => drop(sql.push("u.cursor_seq")),
+        Place::Column(_) => {
+            sql.push("u.cursor_seq");
+        }
         Place::Constant(user) => {
             sql.push("(SELECT c.cursor_seq FROM users c WHERE c.id = ").bind(user).push(")");
         }

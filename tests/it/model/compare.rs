@@ -43,7 +43,7 @@ impl Driver<'_> {
         let (_, answer) = self.service().send(&query, json!({ "ids": USERS })).await;
         for user in 0..USERS.len() {
             self.compare(user, &answer["data"]["users"][user])
-                .map_err(|difference| format!("{difference}\n{}", answer["errors"]))?;
+                .map_err(|difference| format!("{difference}; errors: {}", answer["errors"]))?;
         }
         Ok(())
     }
@@ -53,7 +53,7 @@ impl Driver<'_> {
         let query = format!("{{ viewer {{ ...Seen }} }} {SEEN} {ITEM}");
         let (_, answer) = self.user(user).send(&query, json!({})).await;
         self.compare(user, &answer["data"]["viewer"])
-            .map_err(|difference| format!("{difference}\n{}", answer["errors"]))
+            .map_err(|difference| format!("{difference}; errors: {}", answer["errors"]))
     }
 
     fn compare(&mut self, user: usize, answer: &Value) -> Result<(), String> {
