@@ -69,7 +69,14 @@ impl Database {
         };
         let session_statement = |text: String| Statement::from_string(self.backend(), text);
         if let Some(lock) = lock {
-            txn.query_one_raw(session_statement(lock)).await?;
+            let answer = txn.query_one_raw(session_statement(lock)).await?;
+            let is_held = match answer {
+                Some(row) if unlock.is_some() => row.try_get_by_index::<Option<i64>>(0)? == Some(1),
+                _ => true,
+            };
+            if !is_held {
+                return Err(Error::Unavailable("another node has been migrating the database for a minute".into()));
+            }
         }
         let migrated = Migrator::up(&txn, None).await;
         if let Some(unlock) = unlock {

@@ -94,6 +94,8 @@ async fn settle(app: &App, tenant: &Tenant, jobs: Vec<Job>) {
     let outcomes = match together(app, tenant, &mut drafts).await {
         Ok(outcomes) => outcomes,
         Err(error) if drafts.len() == 1 => vec![Err(error)],
+        // The connection may have gone during the commit: what was sent, or not, must not be sent again by us.
+        Err(Error::Unavailable(why)) => drafts.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect(),
         Err(_) => {
             let mut outcomes = Vec::with_capacity(drafts.len());
             for job in &mut drafts {

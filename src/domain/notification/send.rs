@@ -92,8 +92,9 @@ pub(super) async fn write_jobs(
         let versions = new.iter().map(|draft| draft.catalogue_version);
         let version = versions.clone().max().unwrap_or_default();
         let is_uniform = versions.clone().all(|of| of == version);
-        let head = write::take_seqs(txn, tenant, new.len(), version, app.now()).await?;
-        let Some(head) = head.filter(|_| is_uniform) else {
+        // Not asked for unless all agree: this transaction is committed, and seqs that it took would be holes in the log.
+        let head = if is_uniform { write::take_seqs(txn, tenant, new.len(), version, app.now()).await? } else { None };
+        let Some(head) = head else {
             let (_, catalogue_version) = crate::domain::tenant::head(txn, tenant).await?;
             return Ok(Written::Nothing { catalogue_version });
         };
