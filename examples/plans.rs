@@ -13,7 +13,7 @@ use entity::ids::{TypeId, UserId};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tidings::app::App;
 use tidings::clock::Clock;
-use tidings::config::{AuthConfig, Config, DatabaseConfig};
+use tidings::config::Config;
 use tidings::database::connect;
 use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
 use tidings::domain::channel::{self, Listener, Target};
@@ -55,13 +55,7 @@ async fn main() -> Result<()> {
 }
 
 async fn fill(url: &str) -> Result<Scene> {
-    let config = Config {
-        listen: ([127, 0, 0, 1], 0).into(),
-        database: DatabaseConfig { url: Some(url.into()), connections: 4 },
-        auth: AuthConfig { secret: Some("never used, but it has to be there".into()), ..AuthConfig::default() },
-        retention_days: 30,
-        user_messages: Vec::new(),
-    };
+    let config = Config::over(url, "never used, but it has to be there");
     let mut db = connect(url, 4).await?;
     db.migrate().await?;
     let heard = Heard::default();
@@ -227,7 +221,7 @@ async fn compare(scene: &Scene, title: &str, read: impl AsyncFn(UserId) -> Resul
     print(scene, title, times, last).await
 }
 
-async fn listen_to(scene: &Scene, work: impl Future<Output = Result<()>>) -> Result<Vec<Statement>> {
+async fn listen_to<T>(scene: &Scene, work: impl Future<Output = Result<T>>) -> Result<Vec<Statement>> {
     scene.heard.lock().expect("nobody panics").clear();
     work.await?;
     let heard = std::mem::take(&mut *scene.heard.lock().expect("nobody panics"));

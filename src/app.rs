@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use moka::future::Cache;
+use sea_orm::DbBackend;
 
 use crate::auth::Verifier;
 use crate::clock::{Clock, Millis};
 use crate::config::Config;
 use crate::database::{self, Database};
 use crate::domain::Caches;
+use crate::domain::live::Live;
 use crate::error::Result;
+use crate::hub::Hub;
+use crate::metrics::Metrics;
+use crate::operations::Operations;
 
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
 #[derive(Debug)]
@@ -22,29 +27,47 @@ pub struct App {
     pub clock: Clock,
     /// Whose tokens are believed.
     pub verifier: Verifier,
+    /// What users may run, where they may not run everything.
+    pub operations: Option<Operations>,
     /// What need not be read again.
     pub caches: Caches,
+    /// Tells sessions, here and on other nodes, that there is news.
+    pub hub: Hub,
+    /// The sessions of this process.
+    pub live: Live,
+    /// What the server counts of itself.
+    pub metrics: Metrics,
 }
 
 impl App {
     /// Checks the settings, opens the database and applies what migrations are missing.
     pub async fn start(config: Config, clock: Clock) -> Result<Arc<Self>> {
         config.check()?;
-        let verifier = Verifier::new(&config.auth).await?;
         let db = database::connect(config.database.url(), config.database.connections).await?;
         db.migrate().await?;
-        Ok(Self::new(db, config, clock, verifier))
+        Self::over(db, config, clock).await
     }
 
     /// The same over a database that is open and migrated already.
     pub async fn over(db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
         config.check()?;
         let verifier = Verifier::new(&config.auth).await?;
-        Ok(Self::new(db, config, clock, verifier))
-    }
-
-    fn new(db: Database, config: Config, clock: Clock, verifier: Verifier) -> Arc<Self> {
-        Arc::new(Self { config, db, clock, verifier, caches: Caches::default() })
+        let operations = match &config.wire.operations {
+            Some(path) => Some(Operations::open(path).await?),
+            None => None,
+        };
+        let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
+        Ok(Arc::new(Self {
+            config,
+            db,
+            clock,
+            verifier,
+            operations,
+            caches: Caches::default(),
+            hub: Hub::new(has_bus),
+            live: Live::default(),
+            metrics: Metrics::default(),
+        }))
     }
 
     /// Milliseconds since 1970.

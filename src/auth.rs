@@ -26,7 +26,7 @@ const TOKEN_BYTES: usize = 8 * 1024;
 const NOT_BEFORE_LEEWAY: i64 = 5;
 
 /// What a caller may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// An end user, in his own inbox.

@@ -1,11 +1,16 @@
 //! Settings: read from the environment or the command line once, at start-up, and nowhere else.
 
+mod limits;
+mod wire;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::error::{Error, Result};
+pub use limits::LimitsConfig;
+pub use wire::WireConfig;
 
 /// What `tidings serve` and `tidings doctor` go by. Every option has an environment variable.
 #[derive(Args, Clone, Debug)]
@@ -23,6 +28,20 @@ pub struct Config {
     /// Tenants whose users may call `sendMessage` as themselves, separated by commas; `*` for all.
     #[arg(long, env = "TIDINGS_USER_MESSAGES", value_delimiter = ',')]
     pub user_messages: Vec<String>,
+    /// Redis by which nodes tell each other that there is news: needed by several nodes over MySQL; over PostgreSQL they
+    /// use `LISTEN` and `NOTIFY` where this is not set.
+    #[arg(long = "redis", env = "REDIS_URL", hide_env_values = true)]
+    pub redis_url: Option<String>,
+    /// The most sockets and event streams that one user may have open on this node.
+    #[arg(long, env = "TIDINGS_SESSIONS_PER_USER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub sessions_per_user: u32,
+    /// The most sockets and event streams of this node.
+    #[arg(long, env = "TIDINGS_SESSIONS", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub sessions: u32,
+    #[command(flatten)]
+    pub wire: WireConfig,
+    #[command(flatten)]
+    pub limits: LimitsConfig,
 }
 
 /// Where things are stored.
@@ -79,8 +98,22 @@ impl std::str::FromStr for JwksSource {
 }
 
 impl Config {
+    /// Everything as it is when nobody says otherwise, over the database at `url` and with tokens signed by `secret`.
+    pub fn over(url: &str, secret: &str) -> Self {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            config: Config,
+        }
+        let Program { mut config } = clap::Parser::parse_from(["tidings"]);
+        config.database.url = Some(url.to_owned());
+        config.auth.secret = Some(secret.to_owned());
+        config
+    }
+
     /// Finds what is wrong with the settings before anything is opened.
     pub fn check(&self) -> Result<()> {
+        self.wire.check()?;
         match (&self.auth.secret, &self.auth.jwks) {
             (None, None) => Err(Error::Config(
                 "set TIDINGS_SECRET (at least 32 bytes) or TIDINGS_JWKS (a file or URL), so that tokens can be checked; \

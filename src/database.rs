@@ -43,6 +43,13 @@ impl Database {
         self.read.get_database_backend()
     }
 
+    /// What this database calls itself, by which the nodes over it know each other elsewhere.
+    pub async fn name(&self) -> Result<String> {
+        let name = Statement::from_string(self.backend(), "SELECT value FROM server WHERE name = 'name'");
+        let row = self.read.query_one_raw(name).await?;
+        Ok(row.ok_or_else(|| Error::internal("the database has no name"))?.try_get("", "value")?)
+    }
+
     /// Begins a transaction that may write; see `transaction!`, which also ends it.
     ///
     /// On SQLite the write lock is taken at once: a transaction that reads first and writes then would find the

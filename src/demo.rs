@@ -1,5 +1,7 @@
 //! What `tidings serve --demo` shows: a tenant with the notifications of a small product team's last two weeks.
 
+mod chat;
+
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -63,7 +65,8 @@ pub async fn fill(app: &App) -> Result<()> {
     let tenant = tenant::named(&app, TENANT).await?;
     define(&app, &tenant).await?;
     introduce(&app, &tenant).await?;
-    happen(&app, &tenant).await
+    happen(&app, &tenant).await?;
+    chat::talk(&app, &tenant).await
 }
 
 async fn define(app: &App, tenant: &Tenant) -> Result<()> {

@@ -4,11 +4,13 @@ pub mod catalogue;
 pub mod channel;
 pub mod check;
 pub mod inbox;
+pub mod live;
 pub mod notification;
 pub mod overview;
 pub mod preference;
 pub mod tenant;
 pub mod user;
+pub mod view;
 
 use std::sync::Arc;
 

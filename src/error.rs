@@ -38,6 +38,12 @@ pub enum Error {
     /// Overloaded, or the database is away: the same call may succeed in a moment.
     #[error("{0}")]
     Unavailable(String),
+    /// The caller asks for more than his share.
+    #[error("too many operations, try again in {retry_after} s")]
+    RateLimited {
+        /// Seconds until the same call may be tried again, at least 1.
+        retry_after: u64,
+    },
     /// The server was started wrongly.
     #[error("{0}")]
     Config(String),

@@ -5,7 +5,9 @@ mod channel;
 mod connection;
 mod context;
 mod errors;
+mod guard;
 mod inbox;
+mod live;
 mod mark;
 mod notification;
 mod overview;
@@ -13,22 +15,31 @@ mod preference;
 mod scalars;
 mod send;
 mod user;
+mod validator;
+mod view;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
-use async_graphql::{EmptySubscription, MergedObject, Pos, Request, Response, Schema as AsyncGraphqlSchema};
-
-use futures_util::FutureExt;
+use async_graphql::parser::types::OperationType;
+use async_graphql::{
+    MergedObject, MergedSubscription, Pos, Request, Response, Schema as AsyncGraphqlSchema, ValidationMode,
+};
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt};
 
 use crate::app::App;
 use crate::error::Error;
 pub use context::Viewer;
 pub use errors::code as error_code;
+pub use guard::Admitted;
+use guard::Guard;
+use validator::Validator;
 
 /// Everything that can be asked.
 #[derive(Default, MergedObject)]
-pub struct Query(user::UserQuery, catalogue::CatalogueQuery, channel::GroupQuery, inbox::NodeQuery);
+pub struct Query(user::UserQuery, catalogue::CatalogueQuery, channel::GroupQuery, inbox::NodeQuery, view::ViewQuery);
 
 /// Everything that can be changed.
 #[derive(Default, MergedObject)]
@@ -38,13 +49,24 @@ pub struct Mutation(
     channel::GroupMutation,
     preference::PreferenceMutation,
     mark::MarkMutation,
+    view::ViewMutation,
     catalogue::CatalogueMutation,
     user::UserMutation,
 );
 
+/// Everything that can be waited for.
+#[derive(Default, MergedSubscription)]
+pub struct Subscription(live::InboxSubscription);
+
+type Library = AsyncGraphqlSchema<Query, Mutation, Subscription>;
+
 /// The API over a running Tidings.
 #[derive(Clone)]
-pub struct Schema(AsyncGraphqlSchema<Query, Mutation, EmptySubscription>);
+pub struct Schema {
+    app: Arc<App>,
+    library: Library,
+    guard: Guard,
+}
 
 impl std::fmt::Debug for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,17 +74,16 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Deepest nesting of a query; an introspection by `GraphiQL` has 15 levels.
-const DEPTH: usize = 20;
-/// The most fields of a query, counted without regard to how many rows they have.
-const FIELDS: usize = 2000;
-/// How deep a query may nest before it is even looked at.
-const RECURSION: usize = 32;
+/// How deep a query may nest for the library, which the guard never lets come to it.
+const RECURSION: usize = 200;
 
 impl Schema {
     /// The API over `app`.
     pub fn new(app: Arc<App>) -> Self {
-        Self(builder().data(app).finish())
+        let guard = Guard::new(&app, Validator::new());
+        // What the guard admits is valid; the fast mode does not check it again.
+        let library = builder().validation_mode(ValidationMode::Fast).data(app.clone()).finish();
+        Self { app, library, guard }
     }
 
     /// The API in the schema definition language, as `schema.graphql` keeps it.
@@ -74,21 +95,72 @@ impl Schema {
         sdl
     }
 
-    /// Answers a request of a caller. The fields of a mutation run one after the other and stop at the first error.
-    pub async fn execute(&self, viewer: Viewer, request: Request) -> Response {
-        let executed = AssertUnwindSafe(self.0.execute(request.data(viewer))).catch_unwind().await;
-        let mut response = executed.unwrap_or_else(|_| {
-            let failure: async_graphql::Error = Error::internal("a resolver panicked").into();
-            Response::from_errors(vec![failure.into_server_error(Pos::default())])
-        });
+    /// Lets a request pass that may be executed, with its document parsed; the answer to one that may not.
+    ///
+    /// Every transport goes through here. Without a viewer only introspection passes.
+    pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
+        self.guard.admit(&self.app, viewer, request).await
+    }
+
+    /// Executes a query or mutation that was admitted. The fields of a mutation run one after the other and stop at the
+    /// first error. What takes longer than the settings allow ends as `UNAVAILABLE`.
+    pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
+        let Admitted { request, operation } = admitted;
+        let request = with(request, viewer);
+        let executed = AssertUnwindSafe(self.library.execute(request)).catch_unwind();
+        let most = Duration::from_millis(self.app.config.limits.execution_millis);
+        let mut response = match tokio::time::timeout(most, executed).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => failed(Error::internal("a resolver panicked")),
+            Err(_) => failed(Error::Unavailable(match operation {
+                OperationType::Mutation => "this took too long, and may or may not have happened".into(),
+                _ => "this took too long: ask for less, or try again in a moment".into(),
+            })),
+        };
         response.errors.iter_mut().for_each(errors::translate);
         response
     }
+
+    /// Answers a query or mutation of a caller.
+    pub async fn execute(&self, viewer: Viewer, request: Request) -> Response {
+        match self.admit(Some(&viewer), request).await {
+            Ok(admitted) => self.run(Some(viewer), admitted).await,
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// The answers to a subscription of a caller that was admitted, or the one to anything else.
+    ///
+    /// A panic ends the stream with an error. The time limit is not for subscriptions.
+    pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Response> {
+        if admitted.operation != OperationType::Subscription {
+            let schema = self.clone();
+            return stream::once(async move { schema.run(Some(viewer), admitted).await }).boxed();
+        }
+        let answers = self.library.execute_stream(with(admitted.request, Some(viewer)));
+        let answers = AssertUnwindSafe(answers).catch_unwind().map(|answer| {
+            let mut answer = answer.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
+            answer.errors.iter_mut().for_each(errors::translate);
+            answer
+        });
+        answers.boxed()
+    }
 }
 
-fn builder() -> async_graphql::SchemaBuilder<Query, Mutation, EmptySubscription> {
-    AsyncGraphqlSchema::build(Query::default(), Mutation::default(), EmptySubscription)
-        .limit_depth(DEPTH)
-        .limit_complexity(FIELDS)
+fn with(request: Request, viewer: Option<Viewer>) -> Request {
+    match viewer {
+        Some(viewer) => request.data(viewer),
+        None => request.only_introspection(),
+    }
+}
+
+fn failed(error: Error) -> Response {
+    let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
+    error.locations.clear();
+    Response::from_errors(vec![error])
+}
+
+fn builder() -> async_graphql::SchemaBuilder<Query, Mutation, Subscription> {
+    AsyncGraphqlSchema::build(Query::default(), Mutation::default(), Subscription::default())
         .limit_recursive_depth(RECURSION)
 }

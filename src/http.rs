@@ -1,15 +1,19 @@
 //! The wire: routes, who is calling, health, the console, and the end of it all.
 
 mod console;
+pub mod cors;
+mod events;
 mod graphql;
+mod session;
+mod socket;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::StatusCode;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tower_http::trace::TraceLayer;
@@ -17,9 +21,7 @@ use tower_http::trace::TraceLayer;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::graphql::Schema;
-
-/// The most bytes of a request's body: 10,000 named users of 128 characters fit into it.
-const BODY_BYTES: usize = 2 * 1024 * 1024;
+use session::Sessions;
 
 /// How long requests under way may take once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(20);
@@ -29,40 +31,48 @@ const GRACE: Duration = Duration::from_secs(20);
 pub struct Server {
     app: Arc<App>,
     schema: Schema,
-    is_stopping: Arc<AtomicBool>,
+    sessions: Sessions,
 }
 
 impl Server {
     /// Over a running Tidings.
     pub fn new(app: Arc<App>) -> Self {
-        Self { schema: Schema::new(app.clone()), app, is_stopping: Arc::default() }
+        Self { schema: Schema::new(app.clone()), sessions: Sessions::new(app.clone()), app }
     }
 
     /// All that is served.
     pub fn routes(&self) -> Router {
-        Router::new()
-            .route("/graphql", get(graphql::get).post(graphql::post))
-            .route("/console", get(console::page))
+        let mut api = Router::new().route("/graphql", get(graphql::get).post(graphql::post));
+        if let Some(cors) = cors::layer(&self.app.config) {
+            api = api.layer(cors);
+        }
+        api.route("/console", get(console::page))
             .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
             .route("/healthz", get(async || "alive\n"))
             .route("/readyz", get(ready))
-            .layer(DefaultBodyLimit::max(BODY_BYTES))
+            .route("/metrics", get(metrics))
             .layer(TraceLayer::new_for_http())
             .with_state(self.clone())
     }
 
-    /// Serves until `stop` is over; then `/readyz` says no, and requests under way have 20 seconds to end.
+    /// Serves until `stop` is over; then `/readyz` says no, sessions are asked to come back elsewhere over three seconds,
+    /// and requests under way have 20 seconds to end.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let (told, stopped) = tokio::sync::oneshot::channel();
-        let is_stopping = self.is_stopping.clone();
+        let sessions = self.sessions.clone();
         let stop = async move {
             stop.await;
-            is_stopping.store(true, Ordering::SeqCst);
+            sessions.stop();
             // Nobody waits for it where the server has failed already.
             let _ = told.send(());
         };
-        let served = axum::serve(listener, self.routes()).with_graceful_shutdown(stop);
+        let served = async {
+            axum::serve(listener, self.routes()).with_graceful_shutdown(stop).await?;
+            // Sockets have left their connections, so that these do not wait for them.
+            self.sessions.gone().await;
+            Ok::<_, std::io::Error>(())
+        };
         let grace = async {
             let _ = stopped.await;
             tokio::time::sleep(GRACE).await;
@@ -74,9 +84,15 @@ impl Server {
     }
 }
 
+/// For Prometheus.
+async fn metrics(State(server): State<Server>) -> impl IntoResponse {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], server.app.metrics.render())
+}
+
 /// Whether requests should be sent here: not when stopping, nor without the database or its newest tables.
 async fn ready(State(server): State<Server>) -> (StatusCode, &'static str) {
-    if server.is_stopping.load(Ordering::SeqCst) {
+    if server.sessions.are_stopping() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
     }
     match server.app.db.pending_migrations().await {

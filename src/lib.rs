@@ -6,6 +6,8 @@
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod metrics;
+pub mod operations;
 pub mod seal;
 
 // The database, by way of the crates `entity` and `migration`.
@@ -15,12 +17,16 @@ pub mod sql;
 // Who is calling.
 pub mod auth;
 
+// Tells open sessions, here and on other nodes, that there is news.
+pub mod hub;
+
 // All that an operation may use. It holds the domain's caches, so these two know each other.
 pub mod app;
 pub mod domain;
 
-// The API.
+// The API, and what goes on in the background.
 pub mod graphql;
+pub mod worker;
 
 // The wire.
 pub mod http;

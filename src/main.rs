@@ -15,7 +15,7 @@ use tidings::config::{AuthConfig, Config, DatabaseConfig};
 use tidings::error::{Error, Result};
 use tidings::graphql::Schema;
 use tidings::http::Server;
-use tidings::{database, demo};
+use tidings::{database, demo, worker};
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
@@ -133,7 +133,9 @@ async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::Socke
     let address = listener.local_addr().map_err(refused)?;
     tracing::info!(%address, database = ?app.db.backend(), "serving");
     greet(address).await?;
+    let worker = worker::start(&app).await?;
     Server::new(app.clone()).serve(listener, told_to_stop()).await?;
+    drop(worker);
     tracing::info!("stopped");
     app.db.clone().close().await
 }
@@ -207,6 +209,10 @@ async fn doctor(config: Config) -> Result<()> {
     say("settings", config.check().map(|()| "complete".into()));
     let tokens = tidings::auth::Verifier::new(&config.auth).await;
     say("tokens", tokens.map(|_| "keys can be used".into()));
+    if let Some(path) = &config.wire.operations {
+        let listed = tidings::operations::Operations::open(path).await;
+        say("operations", listed.map(|_| format!("users may run those of {}", path.display())));
+    }
     match database::connect(config.database.url(), config.database.connections).await {
         Ok(db) => {
             say("database", Ok(format!("{:?} answers", db.backend())));

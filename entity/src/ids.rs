@@ -1,11 +1,13 @@
 //! Ids as types, so that none is passed for another.
 
 use sea_orm::DeriveValueType;
+use serde::{Deserialize, Serialize};
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveValueType)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveValueType, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(pub i64);
 
         impl From<$name> for i64 {
@@ -33,6 +35,8 @@ id! {
     ActionId,
     /// What is published to and listened to.
     ChannelId,
+    /// Something that reads itself while it is looked at.
+    ViewId,
     /// A place in a tenant's log: given at publication, consecutive in commit order, from 1.
     Seq,
 }

@@ -5,6 +5,7 @@
 pub mod ids;
 
 pub mod action;
+pub mod activity_key;
 pub mod channel;
 pub mod default_preference;
 pub mod group_subscription;
@@ -15,6 +16,10 @@ pub mod preference;
 pub mod publication;
 pub mod read_mark;
 pub mod reason;
+pub mod server;
 pub mod subscription;
 pub mod tenant;
 pub mod user;
+pub mod view;
+pub mod view_code;
+pub mod view_visit;

@@ -12,6 +12,8 @@ mod m20261121_000002_catalogue;
 mod m20261121_000003_channel;
 mod m20261121_000004_notification;
 mod m20261121_000005_inbox;
+mod m20261121_000006_server;
+mod m20261121_000010_view;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -24,6 +26,8 @@ impl MigratorTrait for Migrator {
             Box::new(m20261121_000003_channel::Migration),
             Box::new(m20261121_000004_notification::Migration),
             Box::new(m20261121_000005_inbox::Migration),
+            Box::new(m20261121_000006_server::Migration),
+            Box::new(m20261121_000010_view::Migration),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! The catalogue of a tenant: message types, reasons, groups and default preferences.
+//! The catalogue of a tenant: message types, reasons, groups, codes of views and default preferences.
 //!
 //! It is kept in memory, whole, and is never stale where it matters: every change raises the tenant's
 //! `catalogue_version`, and what relies on the catalogue (an overview, a list, a send) compares the version in the
@@ -7,6 +7,7 @@
 mod message_type;
 mod reason;
 mod template;
+mod view_code;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::sql::Sql;
 pub use message_type::{MessageType, ReadPolicy, TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
 pub use template::{Scene, TargetScene, Template, Templates, Text};
+pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
 
 /// A group as announcements address it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Catalogue {
     pub groups: BTreeMap<String, Group>,
     /// (scope, action or type) → on or off.
     pub defaults: BTreeMap<(Scope, i64), bool>,
+    /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
+    pub view_codes: BTreeMap<String, bool>,
     /// Those of the types, compiled.
     pub templates: Templates,
     by_id: HashMap<TypeId, Arc<MessageType>>,
@@ -58,6 +62,11 @@ impl Catalogue {
     /// The type with this code.
     pub fn message_type(&self, code: &str) -> Option<&Arc<MessageType>> {
         self.types.iter().find(|kind| kind.code == code)
+    }
+
+    /// Whether users may join and leave views of this code by themselves.
+    pub fn is_open(&self, view_code: &str) -> bool {
+        self.view_codes.get(view_code).copied().unwrap_or_default()
     }
 
     /// The type with this row.
@@ -111,6 +120,7 @@ async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
         types,
         reasons: reason::all(app, tenant).await?,
         groups: groups(app, tenant).await?,
+        view_codes: view_code::all(app, tenant).await?,
         defaults: defaults(app, tenant).await?,
     });
     app.caches.catalogues.insert(tenant.id, catalogue.clone()).await;

@@ -12,6 +12,7 @@ use super::tenant::Tenant;
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most preferences of each kind in one call.
@@ -162,7 +163,9 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change]
     transaction!(app.db, |txn| {
         sync::within(txn, tenant, &[user], app.now()).await?;
         set(txn, "preference", "user_id", user.into(), &changes).await
-    })
+    })?;
+    app.hub.tell(Notice::changed(tenant.id, &[user]));
+    Ok(())
 }
 
 /// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.

@@ -128,7 +128,7 @@ async fn make(app: &App, tenant: &Tenant, external_ids: &[&String]) -> Result<()
 }
 
 /// The newest seq published before `instant`. One statement, so that a send between two cannot be passed over.
-async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) -> Result<i64> {
+pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) -> Result<i64> {
     let mut sql = Sql::new(db);
     sql.push("SELECT COALESCE((SELECT n.seq - 1 FROM notification n WHERE n.tenant_id = ")
         .bind(tenant.id)

@@ -9,19 +9,18 @@ use crate::error::{Error, Result};
 use crate::seal::Kind;
 
 /// Page size where the client names none.
-const DEFAULT_SIZE: usize = 20;
-/// The largest page.
-const MAX_SIZE: usize = 200;
+pub const DEFAULT_SIZE: usize = 20;
 
 /// A connection with the type names of the contract.
 pub type Named<Node, Name> = Connection<String, Node, EmptyFields, EmptyFields, Name, Name>;
 
 /// How many items a page shall have.
-pub fn size(field: &str, asked: Option<i32>) -> Result<usize> {
+pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
+    let most = call.app.config.limits.page_size;
     match asked.map(usize::try_from) {
-        None => Ok(DEFAULT_SIZE),
-        Some(Ok(size)) if size <= MAX_SIZE => Ok(size),
-        Some(_) => Err(Error::bad_input(field, format!("must be 0 to {MAX_SIZE}"))),
+        None => Ok(DEFAULT_SIZE.min(most)),
+        Some(Ok(size)) if size <= most => Ok(size),
+        Some(_) => Err(Error::bad_input(field, format!("must be 0 to {most}"))),
     }
 }
 

@@ -4,16 +4,18 @@ use async_graphql::{ErrorExtensionValues, ServerError};
 
 use crate::error::Error;
 
+/// Characters of a message that are answered: it may repeat what it was sent, which may be a megabyte.
+const MESSAGE: usize = 400;
+
 /// Gives an error its `extensions.code` and `field`; what nobody outside can help is logged here, and hidden.
 pub fn translate(error: &mut ServerError) {
+    if let Some((at, _)) = error.message.char_indices().nth(MESSAGE) {
+        error.message.truncate(at);
+        error.message.push('…');
+    }
     let Some(cause) = error.source::<Error>() else {
         if error.extensions.as_ref().is_none_or(|extensions| extensions.get("code").is_none()) {
-            let is_syntax = error.message.trim_start().starts_with("-->");
-            if is_syntax {
-                // The parser repeats the query, which may be long and may hold what does not belong into logs.
-                error.message = "the query is not valid GraphQL".into();
-            }
-            set(error, if is_syntax { "GRAPHQL_PARSE_FAILED" } else { "GRAPHQL_VALIDATION_FAILED" }, None);
+            set(error, "GRAPHQL_VALIDATION_FAILED", None);
         }
         return;
     };
@@ -25,7 +27,11 @@ pub fn translate(error: &mut ServerError) {
     if let Error::Internal(cause) = cause {
         tracing::error!(error = ?cause, path = ?error.path, "a request failed");
     }
+    let retry_after = if let Error::RateLimited { retry_after } = cause { Some(*retry_after) } else { None };
     set(error, code, field);
+    if let (Some(seconds), Some(extensions)) = (retry_after, &mut error.extensions) {
+        extensions.set("retryAfter", seconds);
+    }
 }
 
 /// What a client reacts to.
@@ -37,6 +43,7 @@ pub fn code(error: &Error) -> &'static str {
         Error::BadInput { .. } => "BAD_USER_INPUT",
         Error::Conflict(_) => "CONFLICT",
         Error::Unavailable(_) => "UNAVAILABLE",
+        Error::RateLimited { .. } => "RATE_LIMITED",
         Error::Config(_) | Error::Internal(_) => "INTERNAL",
     }
 }

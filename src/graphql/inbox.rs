@@ -46,52 +46,52 @@ impl InboxItem {
 
     /// What it is.
     async fn kind(&self) -> NotificationKind {
-        self.0.kind.into()
+        self.0.content.kind.into()
     }
 
     /// Its category.
     async fn r#type(&self) -> MessageType {
-        MessageType(self.0.message_type.clone())
+        MessageType(self.0.content.message_type.clone())
     }
 
     /// Rendered by the type's template where it has one; else as the sender wrote it.
     async fn title(&self) -> String {
-        self.0.title()
+        self.0.content.title()
     }
 
     /// Rendered by the type's template where it has one; else as the sender wrote it.
     async fn body(&self) -> Option<String> {
-        self.0.body()
+        self.0.content.body()
     }
 
     /// Where a click leads: an absolute http(s) URL or a path.
     async fn link(&self) -> Option<String> {
-        self.0.link()
+        self.0.content.link()
     }
 
     /// What the sender attached, untouched.
     async fn data(&self) -> Option<Json<Value>> {
-        self.0.data.clone().map(Json)
+        self.0.content.data.clone().map(Json)
     }
 
     /// Who sent it, or did what it is about.
     async fn sender(&self) -> Option<User> {
-        self.0.sender.clone().map(User::known)
+        self.0.content.sender.clone().map(User::known)
     }
 
     /// What a reminder is about.
     async fn target(&self) -> Option<Target> {
-        self.0.target.clone().map(Into::into)
+        self.0.content.target.clone().map(Into::into)
     }
 
     /// What happened to the target.
     async fn action(&self) -> Option<&str> {
-        self.0.action.as_deref()
+        self.0.content.action.as_deref()
     }
 
     /// When the notification was published.
     async fn created_at(&self) -> Instant {
-        self.0.published_at.into()
+        self.0.content.published_at.into()
     }
 
     /// From this instant on it is in no list and no count.
@@ -121,7 +121,7 @@ impl InboxItem {
 
     /// Shared by every recipient of the same notification.
     async fn notification_id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.0.notification))
+        ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.0.content.notification))
     }
 }
 
@@ -189,8 +189,8 @@ pub async fn inbox_page(
     let (older_than, newer_than) = (place("after", after)?, place("before", before)?);
     let (many, end) = match (first, last) {
         (Some(_), Some(_)) => return Err(Error::bad_input("last", "is not taken together with first").into()),
-        (None, Some(_)) => (size("last", last)?, End::Oldest),
-        _ => (size("first", first)?, End::Newest),
+        (None, Some(_)) => (size(call, "last", last)?, End::Oldest),
+        _ => (size(call, "first", first)?, End::Newest),
     };
     let window = Window { many, end, older_than, newer_than };
     let page = page::read(call.app, call.tenant, user, &filter, window).await?;

@@ -24,7 +24,7 @@ pub enum NotificationStatus {
 /// What was sent, once, however many users it reaches.
 #[derive(Clone)]
 pub struct Notification {
-    of: notification::Notification,
+    of: Box<notification::Notification>,
     sender: Option<User>,
 }
 
@@ -34,7 +34,7 @@ impl Notification {
         let siblings = Siblings::of(all.iter().filter_map(|of| of.sender).collect());
         let list = all.into_iter().map(|of| {
             let sender = of.sender.map(|sender| User::among(&siblings, sender));
-            Self { of, sender }
+            Self { of: Box::new(of), sender }
         });
         list.collect()
     }
@@ -42,7 +42,7 @@ impl Notification {
     /// One by itself.
     pub fn alone(of: notification::Notification) -> Self {
         let sender = of.sender.map(User::alone);
-        Self { of, sender }
+        Self { of: Box::new(of), sender }
     }
 }
 

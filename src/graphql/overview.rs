@@ -1,10 +1,12 @@
 //! Overviews and counts.
 
-use async_graphql::{Context, Object, SimpleObject};
+use async_graphql::{Context, Lookahead, Object, Result, SelectionField, SimpleObject, Value};
 
 use super::catalogue::MessageType;
+use super::connection::size;
 use super::context::Call;
 use super::inbox::InboxItem;
+use super::view::View;
 use crate::domain::overview::{self, Wish};
 use crate::seal::Kind;
 
@@ -25,7 +27,22 @@ impl From<overview::Count> for Count {
 
 /// What an overview must hold to answer the fields asked for under it.
 pub fn wish(ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Wish {
-    Wish { types, cap: cap.map(i64::from), unseen: ctx.look_ahead().field("unseen").exists() }
+    let asked = ctx.look_ahead();
+    Wish { types, cap: cap.map(i64::from), unseen: asked.field("unseen").exists(), views: views(Call::of(ctx), &asked) }
+}
+
+/// How many unread views are asked for; none at all where even their sum is not.
+fn views(call: Call<'_>, overview: &Lookahead<'_>) -> Option<usize> {
+    let lists = overview.field("views").selection_fields();
+    if lists.is_empty() {
+        return overview.field("total").exists().then_some(0);
+    }
+    let first = |list: &SelectionField<'_>| match list.arguments().ok()?.into_iter().find(|(name, _)| name == "first") {
+        Some((_, Value::Number(first))) => Some(i32::try_from(first.as_i64()?).ok()?),
+        _ => None,
+    };
+    // What is out of bounds is refused when the list is resolved.
+    lists.iter().map(|list| size(call, "first", first(list)).unwrap_or_default()).max()
 }
 
 /// Where an inbox stands.
@@ -47,6 +64,17 @@ impl Overview {
     /// In catalogue order; a type without items is listed with 0 and no latest item.
     async fn types(&self) -> Vec<TypeOverview<'_>> {
         self.0.types.iter().map(TypeOverview).collect()
+    }
+
+    /// Inbox (the types asked for) and views together.
+    async fn total(&self) -> Count {
+        self.0.total().into()
+    }
+
+    /// Views with something unread, most recently active first; 20 where `first` is not given, 200 at the most.
+    fn views(&self, ctx: &Context<'_>, first: Option<i32>) -> Result<Vec<View>> {
+        let views = self.0.views.views.iter().take(size(Call::of(ctx), "first", first)?);
+        Ok(views.map(|of| View::capped(of.clone(), self.0.cap)).collect())
     }
 
     /// Where the inbox stands: all that was published before is in it.

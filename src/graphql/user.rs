@@ -14,6 +14,7 @@ use super::inbox::InboxItem;
 use super::inbox::{InboxFilter, Items, inbox_page};
 use super::overview::{Overview, wish};
 use super::preference::Preferences;
+use super::view::{SharedViews, View, ViewKeyInput};
 use crate::auth::Role;
 use crate::domain::overview::{self, Wish};
 use crate::domain::user::{self, Profile, ProfileChange};
@@ -33,6 +34,7 @@ pub struct Siblings {
     ids: Vec<UserId>,
     profiles: OnceCell<HashMap<UserId, Profile>>,
     overviews: Mutex<HashMap<Wish, Arc<OnceCell<Overviews>>>>,
+    views: SharedViews,
 }
 
 impl Siblings {
@@ -156,7 +158,7 @@ impl User {
         after: Option<String>,
     ) -> Result<Named<TopicSubscription, Subscriptions>> {
         let call = self.private(ctx).await?;
-        let size = size("first", first)?;
+        let size = size(call, "first", first)?;
         let from = channel_at(call, after.as_deref())?;
         let rows = channel::subscriptions(call.app, self.row, size, from).await?;
         let rows = rows.into_iter().map(|row| (row.channel, row)).collect();
@@ -171,7 +173,7 @@ impl User {
         after: Option<String>,
     ) -> Result<Named<User, Users>> {
         let call = self.private(ctx).await?;
-        let size = size("first", first)?;
+        let size = size(call, "first", first)?;
         let from = channel_at(call, after.as_deref())?;
         let rows = channel::following(call.app, self.row, size, from).await?;
         let siblings = Siblings::of(rows.iter().map(|(_, user)| *user).collect());
@@ -188,6 +190,14 @@ impl User {
     async fn preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
         let call = self.private(ctx).await?;
         Preferences::of(call, self.row).await
+    }
+
+    /// Auto-read views (chats, feeds) that the user is in, most recently active first; 20 where `first` is not given, 200
+    /// at the most. With `keys` (at most 200) those of them that he is in, in the order asked for, all where `first` is not
+    /// given.
+    async fn views(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>, first: Option<i32>) -> Result<Vec<View>> {
+        let call = self.private(ctx).await?;
+        self.siblings.views.of(call, &self.siblings.ids, self.row, keys, first).await
     }
 }
 

@@ -1,65 +1,92 @@
-//! GraphQL over HTTP (<https://graphql.github.io/graphql-over-http/draft/>): what comes in, and what goes out under
-//! which status.
+//! GraphQL over HTTP (<https://graphql.github.io/graphql-over-http/draft/>): what comes in.
 
-use async_graphql::parser::types::{DocumentOperations, OperationType};
-use async_graphql::{Request, Response as GraphqlResponse, Value as GraphqlValue};
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+pub mod answer;
+
+use std::time::Duration;
+
+use async_graphql::parser::types::OperationType;
+use async_graphql::{Request, Variables};
+use axum::body::Body;
+use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use futures_util::StreamExt;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use super::Server;
+use super::{Server, events, socket};
+use crate::auth::{Claims, Role};
 use crate::clock::calendar;
 use crate::error::{Error, Result};
-use crate::graphql::{Viewer, error_code};
+use crate::graphql::{Admitted, Viewer};
+use answer::{EVENTS, JSON, media, not_acceptable, refusal};
 
-const GRAPHQL_JSON: &str = "application/graphql-response+json";
-const JSON: &str = "application/json";
+/// How long a client may take to send the body of a request.
+const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// A query in an address.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Address {
     query: Option<String>,
-    #[serde(rename = "operationName")]
+    document_id: Option<String>,
     operation_name: Option<String>,
     variables: Option<String>,
+    extensions: Option<String>,
 }
 
 /// Queries only: whatever changes something must not be in an address.
-pub async fn get(State(server): State<Server>, headers: HeaderMap, Query(address): Query<Address>) -> Response {
-    let Some(media) = media(&headers) else { return not_acceptable() };
-    let Some(query) = address.query else {
-        return refusal(media, StatusCode::BAD_REQUEST, &Error::bad_input("query", "is required"));
-    };
-    let mut request = Request::new(query);
-    if let Some(name) = address.operation_name.filter(|name| !name.is_empty()) {
-        request = request.operation_name(name);
+pub async fn get(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    Query(address): Query<Address>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    if headers.contains_key(header::UPGRADE) {
+        return socket::upgrade(server, &headers, upgrade);
     }
-    if let Some(variables) = address.variables.filter(|text| !text.is_empty()) {
-        if let Ok(Value::Object(variables)) = serde_json::from_str::<Value>(&variables) {
-            request = request.variables(async_graphql::Variables::from_json(Value::Object(variables)));
-        } else {
-            let error = Error::bad_input("variables", "must be a JSON object");
-            return refusal(media, StatusCode::BAD_REQUEST, &error);
+    let Some(media) = media(&headers) else { return not_acceptable() };
+    let caller = match known(&server, &headers).await {
+        Ok(caller) => caller,
+        Err(error) => return unknown(media, &error),
+    };
+    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    let mut fields = Map::new();
+    for (name, text) in
+        [("query", address.query), ("operationName", address.operation_name), ("documentId", address.document_id)]
+    {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            fields.insert(name.into(), text.into());
         }
     }
-    if !is_query(&mut request) {
-        let mut answer = refusal(
-            media,
-            StatusCode::METHOD_NOT_ALLOWED,
-            &Error::bad_input("query", "must be a query: mutations are sent by POST"),
-        );
+    for (name, text) in [("variables", address.variables), ("extensions", address.extensions)] {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { continue };
+        let Ok(value) = serde_json::from_str(&text) else {
+            let error = Error::bad_input(name, "must be a JSON object");
+            return refusal(media, StatusCode::BAD_REQUEST, &error);
+        };
+        fields.insert(name.into(), value);
+    }
+    let request = match request(fields) {
+        Ok(request) => request,
+        Err(error) => return refusal(media, StatusCode::BAD_REQUEST, &error),
+    };
+    let admitted = match server.schema.admit(viewer, request).await {
+        Ok(admitted) => admitted,
+        Err(response) => return answer::answer(media, &response),
+    };
+    if admitted.operation == OperationType::Mutation {
+        let error = Error::bad_input("query", "must be a query: mutations are sent by POST");
+        let mut answer = refusal(media, StatusCode::METHOD_NOT_ALLOWED, &error);
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         return answer;
     }
-    answer(&server, &headers, media, request).await
+    execute(&server, media, caller, admitted).await
 }
 
 /// A request as JSON, and as nothing else: a form of another site cannot send that.
-pub async fn post(State(server): State<Server>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
+pub async fn post(State(server): State<Server>, headers: HeaderMap, body: Body) -> Response {
     let Some(media) = media(&headers) else { return not_acceptable() };
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -67,118 +94,140 @@ pub async fn post(State(server): State<Server>, headers: HeaderMap, body: Result
         let error = Error::bad_input("content-type", "must be application/json");
         return refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
     }
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return refusal(media, rejection.status(), &Error::bad_input("", rejection.body_text())),
+    // Nobody makes us read a body who has not said who he is.
+    let caller = match known(&server, &headers).await {
+        Ok(caller) => caller,
+        Err(error) => return unknown(media, &error),
     };
-    let malformed = |message: &str| refusal(media, StatusCode::BAD_REQUEST, &Error::bad_input("", message));
-    match serde_json::from_slice::<Value>(&body) {
-        Ok(Value::Object(fields)) => {
-            if !fields.get("query").is_some_and(Value::is_string) {
-                return malformed("the body must have a query, which is a string");
-            }
-            match serde_json::from_value::<Request>(Value::Object(fields)) {
-                Ok(request) => answer(&server, &headers, media, request).await,
-                Err(_) => malformed("variables and extensions must be objects, operationName a string"),
-            }
+    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    let limits = &server.app.config.limits;
+    let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
+    let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
+    let body = match tokio::time::timeout(BODY_TIME, read(&headers, body, most)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err((status, error))) => return refusal(media, status, &error),
+        Err(_) => {
+            let error = Error::bad_input("", "the body must arrive within 30 s");
+            return refusal(media, StatusCode::REQUEST_TIMEOUT, &error);
         }
-        Ok(_) => malformed("the body must be one JSON object: requests are not sent in batches"),
-        Err(_) => malformed("the body is not valid JSON"),
+    };
+    let request = match serde_json::from_slice(&body) {
+        Ok(Value::Object(fields)) => request(fields),
+        Ok(_) => Err(Error::bad_input("", "the body must be one JSON object: requests are not sent in batches")),
+        Err(_) => Err(Error::bad_input("", "the body is not valid JSON")),
+    };
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => return refusal(media, StatusCode::BAD_REQUEST, &error),
+    };
+    match server.schema.admit(viewer, request).await {
+        Ok(admitted) => execute(&server, media, caller, admitted).await,
+        Err(response) => answer::answer(media, &response),
     }
 }
 
-async fn answer(server: &Server, headers: &HeaderMap, media: &'static str, request: Request) -> Response {
-    let viewer = match viewer(server, headers).await {
-        Ok(viewer) => viewer,
-        Err(error) => {
-            let status = match error {
-                Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-                Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::INTERNAL_SERVER_ERROR,
-            };
-            let mut answer = refusal(media, status, &error);
-            if status == StatusCode::UNAUTHORIZED {
-                answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            return answer;
+/// A body of at most `most` bytes, of which no more is read.
+async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
+    let too_large = || {
+        let error = Error::bad_input("", format!("the body has more than {most} bytes"));
+        (StatusCode::PAYLOAD_TOO_LARGE, error)
+    };
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(length.unwrap_or_default());
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| (StatusCode::BAD_REQUEST, Error::bad_input("", "the body broke off")))?;
+        if bytes.len() + chunk.len() > most {
+            return Err(too_large());
         }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// The request that a JSON object makes, or what is wrong with it.
+pub fn request(mut fields: Map<String, Value>) -> Result<Request> {
+    let text = |fields: &mut Map<String, Value>, name: &str| match fields.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Error::bad_input(name, "must be a string")),
     };
-    let response = server.schema.execute(viewer, request).await;
-    // A request that was never executed has no data at all; under the older media type its status says nothing.
-    let is_refused = is_refused(&response);
-    let status = if is_refused && media == GRAPHQL_JSON { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let body = if is_refused {
-        serde_json::to_string(&json!({ "errors": response.errors }))
-    } else {
-        serde_json::to_string(&response)
+    let object = |fields: &mut Map<String, Value>, name: &str| match fields.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(object)) => Ok(Some(object)),
+        Some(_) => Err(Error::bad_input(name, "must be a JSON object")),
     };
-    match body {
-        Ok(body) => respond(media, status, body),
-        Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
+    let query = text(&mut fields, "query")?;
+    let document_id = text(&mut fields, "documentId")?;
+    let operation_name = text(&mut fields, "operationName")?;
+    let variables = object(&mut fields, "variables")?;
+    let extensions = object(&mut fields, "extensions")?;
+    let is_named = extensions.as_ref().is_some_and(|extensions| extensions.contains_key("persistedQuery"));
+    if query.is_none() && document_id.is_none() && !is_named {
+        return Err(Error::bad_input("query", "is required, as a string"));
+    }
+    let mut request = Request::new(query.unwrap_or_default());
+    request.operation_name = operation_name.filter(|name| !name.is_empty());
+    request.variables = Variables::from_json(Value::Object(variables.unwrap_or_default()));
+    for (name, value) in extensions.unwrap_or_default() {
+        let value = async_graphql::Value::from_json(value).map_err(Error::internal)?;
+        request.extensions.insert(name, value);
+    }
+    if let Some(id) = document_id {
+        request.extensions.insert("documentId".into(), id.into());
+    }
+    Ok(request)
+}
+
+/// One answer, or a stream of them where that is what the client takes.
+async fn execute(
+    server: &Server,
+    media: &'static str,
+    caller: Option<(Viewer, Claims)>,
+    admitted: Admitted,
+) -> Response {
+    match caller {
+        Some((viewer, claims)) if media == EVENTS => match server.sessions.enter(&viewer) {
+            Ok(session) => events::answer(server, viewer, &claims, session, admitted),
+            Err(error) => unknown(media, &error),
+        },
+        caller => {
+            let viewer = caller.map(|(viewer, _)| viewer);
+            answer::answer(media, &server.schema.run(viewer, admitted).await)
+        }
     }
 }
 
-async fn viewer(server: &Server, headers: &HeaderMap) -> Result<Viewer> {
-    let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
-        let (scheme, token) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-    });
+/// Who is calling; nobody where there is no token and introspection needs none.
+async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, Claims)>> {
+    if server.app.config.wire.public_schema && !headers.contains_key(header::AUTHORIZATION) {
+        return Ok(None);
+    }
+    verified(server, bearer(headers)).await.map(Some)
+}
+
+/// The token of a request.
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// Who is calling with a token, and what the token says.
+pub async fn verified(server: &Server, token: Option<&str>) -> Result<(Viewer, Claims)> {
     let missing = || Error::Unauthenticated("send a token: Authorization: Bearer …".into());
     let claims = server.app.verifier.verify(token.ok_or_else(missing)?, calendar(server.app.now())).await?;
-    Viewer::of(&server.app, claims).await
+    Ok((Viewer::of(&server.app, claims.clone()).await?, claims))
 }
 
-fn is_refused(response: &GraphqlResponse) -> bool {
-    response.data == GraphqlValue::Null && response.errors.iter().any(|error| error.path.is_empty())
-}
-
-/// What does not parse is left to the executor, which says what is wrong with it.
-fn is_query(request: &mut Request) -> bool {
-    let name = request.operation_name.clone();
-    let Ok(document) = request.parsed_query() else { return true };
-    match &document.operations {
-        DocumentOperations::Single(operation) => operation.node.ty == OperationType::Query,
-        DocumentOperations::Multiple(operations) => match name {
-            Some(name) => {
-                operations.get(name.as_str()).is_none_or(|operation| operation.node.ty == OperationType::Query)
-            }
-            None => true,
-        },
-    }
-}
-
-/// The media type to answer in; nothing where the client takes neither of the two.
-fn media(headers: &HeaderMap) -> Option<&'static str> {
-    let Some(accept) = headers.get(header::ACCEPT) else { return Some(JSON) };
-    let accept = accept.to_str().unwrap_or_default();
-    let ranges = accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-    ranges
-        .filter_map(|range| match range.as_str() {
-            GRAPHQL_JSON => Some(GRAPHQL_JSON),
-            JSON | "application/*" | "*/*" => Some(JSON),
-            _ => None,
-        })
-        .max_by_key(|media| *media == GRAPHQL_JSON)
-}
-
-fn not_acceptable() -> Response {
-    let error = Error::bad_input("accept", format!("must take {GRAPHQL_JSON} or {JSON}"));
-    refusal(JSON, StatusCode::NOT_ACCEPTABLE, &error)
-}
-
-fn refusal(media: &'static str, status: StatusCode, error: &Error) -> Response {
-    if let Error::Internal(cause) = error {
-        tracing::error!(error = ?cause, "a request failed");
-    }
-    let body = json!({ "errors": [{ "message": error.to_string(), "extensions": { "code": error_code(error) } }] });
-    respond(media, status, body.to_string())
-}
-
-fn respond(media: &'static str, status: StatusCode, body: String) -> Response {
-    let kind = if media == JSON {
-        "application/json; charset=utf-8"
-    } else {
-        "application/graphql-response+json; charset=utf-8"
+/// To whoever could not be told from others.
+fn unknown(media: &'static str, error: &Error) -> Response {
+    let status = match error {
+        Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
+    refusal(media, status, error)
 }

@@ -1,6 +1,6 @@
 //! Many rows at once, without a new prepared statement for each number of them.
 
-use sea_orm::{ConnectionTrait, Value};
+use sea_orm::{ConnectionTrait, DbBackend, Value};
 
 use super::Sql;
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub struct Rows {
     pub values: Vec<Vec<Value>>,
 }
 
-/// Inserts rows, and returns how many were new.
+/// Inserts rows, and returns how many were new (with [`Existing::Merged`] the number means nothing).
 ///
 /// They travel as VALUES lists in powers of two, so that there are eleven different statements at the most, all of them
 /// prepared after a while. (Arrays and `unnest` would be one on PostgreSQL, but the query builder's cannot hold NULL.)
@@ -31,8 +31,12 @@ pub async fn insert(db: &impl ConnectionTrait, rows: Rows, existing: Existing) -
         let mut sql = Sql::new(db);
         sql.push(&format!("INSERT INTO {table} ({}) ", columns.join(", ")));
         push_values(&mut sql, values);
-        if existing == Existing::Kept {
-            sql.or_ignore(columns[0]);
+        match existing {
+            Existing::Kept => {
+                sql.or_ignore(columns[0]);
+            }
+            Existing::Refused => {}
+            Existing::Merged { key, raised, replaced } => push_merge(&mut sql, table, key, raised, replaced),
         }
         inserted += sql.run(db).await?;
         values = rest;
@@ -47,6 +51,24 @@ pub enum Existing {
     Kept,
     /// The whole INSERT fails.
     Refused,
+    /// Of what has the same `key`, columns of numbers in `raised` keep the greater of both values, and those in `replaced`
+    /// take the new one. No key may come twice in one INSERT.
+    Merged { key: &'static [&'static str], raised: &'static [&'static str], replaced: &'static [&'static str] },
+}
+
+fn push_merge(sql: &mut Sql, table: &str, key: &[&str], raised: &[&str], replaced: &[&str]) {
+    let is_mysql = sql.backend() == DbBackend::MySql;
+    let new = |column: &str| if is_mysql { format!("VALUES({column})") } else { format!("excluded.{column}") };
+    let greatest = sql.greatest();
+    let raise = |column: &&str| format!("{column} = {greatest}(COALESCE({table}.{column}, 0), {})", new(column));
+    let replace = |column: &&str| format!("{column} = {}", new(column));
+    let changes: Vec<String> = raised.iter().map(raise).chain(replaced.iter().map(replace)).collect();
+    if is_mysql {
+        sql.push(" ON DUPLICATE KEY UPDATE ");
+    } else {
+        sql.push(&format!(" ON CONFLICT ({}) DO UPDATE SET ", key.join(", ")));
+    }
+    sql.push(&changes.join(", "));
 }
 
 fn largest_power_of_two(at_most: usize) -> usize {

@@ -37,14 +37,20 @@ on_every_database! {
             ("mutation { saveReason(code: \"r\", actions: [\"a\"]) { code } }", "admin"),
             ("mutation { deleteReason(code: \"r\") }", "admin"),
             ("mutation { saveDefaultPreferences }", "admin"),
-            ("{ messageTypes { code } reasons { code } groups { code } }", "user service admin"),
+            ("mutation { visitView(key: { code: \"chat\", id: \"7\" }) { id } }", "user"),
+            ("mutation { joinView(key: { code: \"chat\", id: \"7\" }, users: []) { id } }", "service"),
+            ("mutation { leaveView(key: { code: \"chat\", id: \"7\" }, users: []) { id } }", "service"),
+            ("mutation { recordActivity(inputs: []) { id } }", "service"),
+            ("mutation { saveViewCode(code: \"chat\", open: false) { code } }", "admin"),
+            ("mutation { deleteViewCode(code: \"chat\") }", "admin"),
+            ("{ messageTypes { code } reasons { code } groups { code } viewCodes { code } }", "user service admin"),
         ];
         for (query, roles) in operations {
             for (role, actor) in [("user", app.user("ada")), ("service", app.service()), ("admin", app.admin())] {
                 let (_, answer) = actor.send(query, json!({})).await;
                 let code = &answer["errors"][0]["extensions"]["code"];
                 let expected = if roles.split(' ').any(|of| of == role) { Value::Null } else { json!("FORBIDDEN") };
-                // The service made and deleted the group that the operator asks for then.
+                // The service made and deleted the group that the operator asks for then; nobody is in the chat that the user visits.
                 assert!(*code == expected || (expected.is_null() && code == "NOT_FOUND"), "{role}: {query}: {answer}");
             }
         }
@@ -58,7 +64,7 @@ on_every_database! {
         let data = app.user("ada").ask(&sender("id name avatarUrl locale"), json!({})).await;
         assert_eq!(data["viewer"]["inbox"]["nodes"][0]["sender"], json!({ "id": "ben", "name": "Ben", "avatarUrl": "/b.png", "locale": "de" }));
         for private in ["overview { cursor }", "inbox { nodes { id } }", "subscriptions { nodes { action } }", "following { nodes { id } }",
-                        "groups { code }", "preferences { types { code } }"] {
+                        "groups { code }", "preferences { types { code } }", "views { id }"] {
             let why = app.user("ada").refused(&sender(private), json!({})).await;
             assert_eq!(why, "NOT_FOUND : no inbox of user \"ben\"");
         }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 /// Modules of `src/`, lowest first; those of one line may know each other. `app` holds the caches of `domain`, whose
 /// operations all take it.
-const FLOORS: [&[&str]; 8] = [
-    &["error", "clock", "config", "seal"],
+const FLOORS: [&[&str]; 9] = [
+    &["error", "clock", "config", "metrics", "operations", "seal"],
     &["sql", "database"],
     &["auth"],
+    &["hub"],
     &["app", "domain"],
-    &["graphql"],
+    &["graphql", "worker"],
     &["http"],
     &["demo"],
     &["main"],

@@ -29,7 +29,7 @@ struct Span {
 }
 
 /// A second node over the database of the first; none on SQLite, which has one process.
-async fn second_node(app: &TestApp) -> Option<TestApp> {
+pub async fn second_node(app: &TestApp) -> Option<TestApp> {
     if app.app.db.backend() == DbBackend::Sqlite {
         return None;
     }
@@ -37,7 +37,7 @@ async fn second_node(app: &TestApp) -> Option<TestApp> {
 }
 
 /// How often each task of a test does its thing.
-fn rounds(app: &TestApp) -> usize {
+pub fn rounds(app: &TestApp) -> usize {
     if app.app.db.backend() == DbBackend::Sqlite { 4 } else { 10 }
 }
 

@@ -12,6 +12,7 @@ mod expected;
 mod op;
 mod request;
 mod switches;
+mod views;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

@@ -37,6 +37,10 @@ on_every_database! {
             reads::<entity::publication::Entity>(app).await,
             reads::<entity::inbox_item::Entity>(app).await,
             reads::<entity::read_mark::Entity>(app).await,
+            reads::<entity::view::Entity>(app).await,
+            reads::<entity::view_visit::Entity>(app).await,
+            reads::<entity::view_code::Entity>(app).await,
+            reads::<entity::activity_key::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }
@@ -50,5 +54,12 @@ on_every_database! {
         let overview = demo.overview().await;
         assert_eq!(overview.last().map(String::as_str), Some("= 20"));
         assert!(overview.contains(&"comment: 8 (Ben Weiss commented on Checkout redesign)".to_owned()), "{overview:?}");
+        let views = "{ viewer { overview { total { count } views { id unread { count } latest } } } }";
+        let data = demo.ask(views, serde_json::json!({})).await;
+        assert_eq!(data["viewer"]["overview"], serde_json::json!({ "total": { "count": 27 }, "views": [
+            { "id": "orchard", "unread": { "count": 2 }, "latest": { "from": "dara", "text": "We are hiring: two engineers, one designer." } },
+            { "id": "launch", "unread": { "count": 3 }, "latest": { "from": "hana", "text": "The stores have approved the build." } },
+            { "id": "design", "unread": { "count": 2 }, "latest": { "from": "fay", "text": "A shade darker, then." } },
+        ] }));
     }
 }

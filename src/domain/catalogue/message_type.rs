@@ -82,6 +82,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
 /// A type under which something was sent stays (`CONFLICT`), for its items would belong nowhere. Raising the
 /// version first holds the tenant's row, so that no send can come in between.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+    check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
         let mut sql = Sql::new(txn);

@@ -40,6 +40,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
 
 /// Takes a reason out of the catalogue; who subscribed by it keeps what he has. False where there is none.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+    check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
         let mut sql = Sql::new(txn);

@@ -8,6 +8,7 @@ use crate::database::transaction;
 use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::Sql;
 
 /// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
@@ -19,9 +20,10 @@ pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId)
     let now = app.now();
     transaction!(app.db, |txn| {
         let channels = open(txn, tenant, &[Code::Actor(actor.0)], now).await?;
-        listen::begin(txn, tenant, &[follower], &channels, now).await?;
-        Ok(())
-    })
+        listen::begin(txn, tenant, &[follower], &channels, now).await
+    })?;
+    app.hub.tell(Notice::listeners(tenant.id, &[follower]));
+    Ok(())
 }
 
 /// The reverse.
@@ -32,10 +34,9 @@ pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserI
     };
     sync::caught_up(app, tenant, &[follower]).await?;
     let now = app.now();
-    transaction!(app.db, |txn| {
-        listen::cease(txn, tenant, &[follower], &[audience.channel], now).await?;
-        Ok(())
-    })
+    transaction!(app.db, |txn| listen::cease(txn, tenant, &[follower], &[audience.channel], now).await)?;
+    app.hub.tell(Notice::listeners(tenant.id, &[follower]));
+    Ok(())
 }
 
 /// A page of the channels of those whom a user follows, after a channel, with their rows; one more

@@ -12,6 +12,7 @@ use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::domain::{check, user};
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::Sql;
 
 pub use catalogue::Group;
@@ -58,6 +59,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -
 /// Costs the same however many members it has: its channel lives on, deaf, so that they still get what was sent to it
 /// before, and a new group with the same code begins anew.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+    check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
         let mut sql = Sql::new(txn);
@@ -86,6 +88,7 @@ pub async fn add_members(app: &App, tenant: &Tenant, code: &str, users: &[String
         sync::caught_up(app, tenant, users).await?;
         let now = app.now();
         transaction!(app.db, |txn| listen::begin(txn, tenant, users, &[group.channel], now).await)?;
+        app.hub.tell(Notice::listeners(tenant.id, users));
     }
     Ok(group)
 }
@@ -100,6 +103,7 @@ pub async fn remove_members(app: &App, tenant: &Tenant, code: &str, users: &[Str
         sync::caught_up(app, tenant, users).await?;
         let now = app.now();
         transaction!(app.db, |txn| listen::cease(txn, tenant, users, &[group.channel], now).await)?;
+        app.hub.tell(Notice::listeners(tenant.id, users));
     }
     Ok(group)
 }

@@ -11,6 +11,7 @@ use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check};
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most actions of one call.
@@ -100,7 +101,7 @@ pub async fn subscribe(
         sync::caught_up(app, tenant, &[user]).await?;
     }
     let now = app.now();
-    transaction!(app.db, |txn| {
+    let subscribed = transaction!(app.db, |txn| {
         let channels = open(txn, tenant, &codes, now).await?;
         let created_count = match who {
             Listener::User(user) => listen::begin(txn, tenant, &[user], &channels, now).await?,
@@ -114,7 +115,17 @@ pub async fn subscribe(
             created_at: created.iter().find(|(of, _)| *of == channel).map_or(now, |(_, at)| *at),
         });
         Ok(Subscribed { subscriptions: subscriptions.collect(), created_count })
-    })
+    })?;
+    tell(app, tenant, who);
+    Ok(subscribed)
+}
+
+/// Whoever is connected listens elsewhere. What a group subscribes to is published to its own channel: its members
+/// listen to that already.
+fn tell(app: &App, tenant: &Tenant, who: Listener) {
+    if let Listener::User(user) = who {
+        app.hub.tell(Notice::listeners(tenant.id, &[user]));
+    }
 }
 
 /// Ends subscriptions to actions on a target, or to all of them. Returns how many there were.
@@ -139,7 +150,7 @@ pub async fn unsubscribe(
         sync::caught_up(app, tenant, &[user]).await?;
     }
     let now = app.now();
-    transaction!(app.db, |txn| match who {
+    let removed_count = transaction!(app.db, |txn| match who {
         Listener::User(user) => listen::cease(txn, tenant, &[user], &channels, now).await,
         Listener::Group(group) => {
             let mut sql = Sql::new(txn);
@@ -147,7 +158,9 @@ pub async fn unsubscribe(
             sql.push(" AND target_channel_id").in_ids(&channels);
             sql.run(txn).await
         }
-    })
+    })?;
+    tell(app, tenant, who);
+    Ok(removed_count)
 }
 
 /// A page of a user's subscriptions to targets, oldest channel first, after a channel; one more than `first`, so that

@@ -17,20 +17,26 @@ use crate::domain::user::Profile;
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
-/// A user's item, with its notification and its sender.
+/// A user's item: his state of it, and what all who have it share.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub user: UserId,
     pub seq: Seq,
-    /// The notification's number.
-    pub notification: i64,
-    pub kind: Kind,
-    pub message_type: Arc<MessageType>,
     pub state: State,
     /// When it was marked by itself, or the earliest mark over it was made.
     pub read_at: Option<Millis>,
     pub archived_at: Option<Millis>,
     pub expires_at: Option<Millis>,
+    pub content: Arc<Content>,
+}
+
+/// What a notification shows in an inbox, the same for everybody.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The notification's number.
+    pub notification: i64,
+    pub kind: Kind,
+    pub message_type: Arc<MessageType>,
     pub published_at: Millis,
     pub data: Option<Value>,
     pub sender: Option<Profile>,
@@ -49,26 +55,41 @@ struct OwnText {
     params: Value,
 }
 
-/// The columns that [`Item::read`] wants; see [`push_joins`] for the tables.
-pub const COLUMNS: &str = "i.user_id AS item_user_id, i.seq AS item_seq, i.type_id AS item_type_id, \
+/// The columns of the item `i` itself.
+pub const STATE_COLUMNS: &str = "i.user_id AS item_user_id, i.seq AS item_seq, i.type_id AS item_type_id, \
     i.state AS item_state, i.read_at AS item_read_at, i.archived_at AS item_archived_at, \
-    i.expires_at AS item_expires_at, n.id AS item_notification, n.kind AS item_kind, n.title AS item_title, \
-    n.body AS item_body, n.link AS item_link, n.params AS item_params, n.data AS item_data, \
-    n.published_at AS item_published_at, n.target_type AS item_target_type, n.target_id AS item_target_id, \
-    a.code AS item_action, (SELECT m.read_at FROM read_mark m WHERE m.user_id = i.user_id AND \
+    i.expires_at AS item_expires_at, (SELECT m.read_at FROM read_mark m WHERE m.user_id = i.user_id AND \
     m.type_id = i.type_id AND m.read_upto >= i.seq ORDER BY m.read_upto LIMIT 1) AS item_mark_read_at";
+
+/// The columns of what is shown of the notification `n` and its action `a`.
+pub const CONTENT_COLUMNS: &str = "n.id AS item_notification, n.kind AS item_kind, n.type_id AS item_content_type_id, \
+    n.title AS item_title, n.body AS item_body, n.link AS item_link, n.params AS item_params, n.data AS item_data, \
+    n.published_at AS item_published_at, n.target_type AS item_target_type, n.target_id AS item_target_id, \
+    a.code AS item_action";
+
+/// Adds the columns that [`Item::read`] wants; see [`push_joins`] for the tables.
+pub fn push_columns(sql: &mut Sql) {
+    sql.push(STATE_COLUMNS).push(", ").push(CONTENT_COLUMNS).push(", ").push(&Profile::columns("s"));
+}
+
+/// Adds the sender `s` and the action `a` to the notification `n`: two probes of primary keys.
+pub fn push_content_joins(sql: &mut Sql) {
+    sql.push(" LEFT JOIN users s ON s.id = n.sender_id LEFT JOIN action a ON a.id = n.action_id");
+}
 
 /// Adds the notification `n`, its sender `s` and its action `a` to the item `i`: three probes of unique keys.
 pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
     sql.push(" LEFT JOIN notification n ON n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.seq = i.seq LEFT JOIN users s ON s.id = n.sender_id LEFT JOIN action a ON a.id = n.action_id");
+    sql.push(" AND n.seq = i.seq");
+    push_content_joins(sql);
 }
 
 /// A user's item by its seq, if it has not expired; his inbox need not be synced, for whoever knows an id has seen it.
 pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<Option<Item>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(COLUMNS).push(", ").push(&Profile::columns("s"));
+    sql.push("SELECT ");
+    push_columns(&mut sql);
     sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
     push_joins(&mut sql, tenant);
     sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq = ").bind(seq);
@@ -80,24 +101,23 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<
 }
 
 impl Item {
-    /// The item of a row, if there is one in it.
+    /// The item of a row, with its content, if there is one in it.
     pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Option<Self>> {
-        let Some(seq) = row.try_get::<Option<Seq>>("", "item_seq")? else { return Ok(None) };
-        let type_id: TypeId = row.try_get("", "item_type_id")?;
+        if row.try_get::<Option<Seq>>("", "item_seq")?.is_none() {
+            return Ok(None);
+        }
+        let content = Arc::new(Content::read(row, catalogue)?);
+        Self::over(row, content).map(Some)
+    }
+
+    /// The item of a row, whose content is known.
+    pub fn over(row: &QueryResult, content: Arc<Content>) -> Result<Self> {
         let state = State::of(row.try_get("", "item_state")?);
         let mark: Option<Millis> = row.try_get("", "item_mark_read_at")?;
         let own: Option<Millis> = row.try_get("", "item_read_at")?;
-        let target_id: Option<String> = row.try_get("", "item_target_id")?;
-        let target_type: Option<String> = row.try_get("", "item_target_type")?;
-        Ok(Some(Self {
+        Ok(Self {
             user: row.try_get("", "item_user_id")?,
-            seq,
-            notification: row.try_get("", "item_notification")?,
-            kind: Kind::of(row.try_get("", "item_kind")?),
-            message_type: catalogue
-                .type_by_id(type_id)
-                .cloned()
-                .ok_or_else(|| Error::internal(format!("message type {type_id} is not in the catalogue")))?,
+            seq: row.try_get("", "item_seq")?,
             state,
             read_at: match state {
                 State::Fresh => mark,
@@ -106,6 +126,33 @@ impl Item {
             },
             archived_at: row.try_get("", "item_archived_at")?,
             expires_at: row.try_get("", "item_expires_at")?,
+            content,
+        })
+    }
+
+    /// Whether the user has read it.
+    pub fn is_read(&self) -> bool {
+        match self.state {
+            State::Fresh => self.read_at.is_some(),
+            State::Read | State::ArchivedRead => true,
+            State::KeptUnread | State::ArchivedUnread => false,
+        }
+    }
+}
+
+impl Content {
+    /// What is shown of the notification of a row.
+    pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Self> {
+        let type_id: TypeId = row.try_get("", "item_content_type_id")?;
+        let target_id: Option<String> = row.try_get("", "item_target_id")?;
+        let target_type: Option<String> = row.try_get("", "item_target_type")?;
+        Ok(Self {
+            notification: row.try_get("", "item_notification")?,
+            kind: Kind::of(row.try_get("", "item_kind")?),
+            message_type: catalogue
+                .type_by_id(type_id)
+                .cloned()
+                .ok_or_else(|| Error::internal(format!("message type {type_id} is not in the catalogue")))?,
             published_at: row.try_get("", "item_published_at")?,
             data: json(row.try_get("", "item_data")?)?,
             sender: Profile::read(row, "s")?,
@@ -118,16 +165,7 @@ impl Item {
                 params: json(row.try_get("", "item_params")?)?.unwrap_or_default(),
             },
             catalogue: catalogue.clone(),
-        }))
-    }
-
-    /// Whether the user has read it.
-    pub fn is_read(&self) -> bool {
-        match self.state {
-            State::Fresh => self.read_at.is_some(),
-            State::Read | State::ArchivedRead => true,
-            State::KeptUnread | State::ArchivedUnread => false,
-        }
+        })
     }
 
     /// Rendered by the type's template; else as the sender wrote it; else the type's own title.

@@ -16,6 +16,7 @@ use crate::domain::catalogue::{self, Catalogue, ReadPolicy};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// Which of a user's items.
@@ -51,7 +52,7 @@ pub enum Change {
 pub async fn apply(app: &App, tenant: &Tenant, user: UserId, selection: &Selection, change: Change) -> Result<u64> {
     let catalogue = catalogue::current(app, tenant).await?;
     sync::caught_up(app, tenant, &[user]).await?;
-    transaction!(app.db, |txn| {
+    let changed_count = transaction!(app.db, |txn| {
         let now = app.now();
         let end = sync::within(txn, tenant, &[user], now).await?;
         let inbox = Inbox { txn, tenant, user, now };
@@ -59,7 +60,11 @@ pub async fn apply(app: &App, tenant: &Tenant, user: UserId, selection: &Selecti
             Selection::Items(seqs) => inbox.change(change, None, &Which::Items(seqs)).await,
             Selection::Matching(of) => inbox.change_matching(change, of, end, &catalogue).await,
         }
-    })
+    })?;
+    if changed_count > 0 {
+        app.hub.tell(Notice::changed(tenant.id, &[user]));
+    }
+    Ok(changed_count)
 }
 
 /// The inbox, or one type of it, was looked at: types that read themselves are read, and, if it was the whole, nothing
@@ -88,7 +93,9 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
             sql.run(txn).await?;
         }
         Ok(())
-    })
+    })?;
+    app.hub.tell(Notice::changed(tenant.id, &[user]));
+    Ok(())
 }
 
 /// Which items of a type, or of all.

@@ -11,9 +11,9 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::channel::Target;
+use crate::domain::check;
 use crate::domain::notification::Kind;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::Profile;
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
@@ -33,6 +33,20 @@ pub struct Filter {
     pub since: Option<Millis>,
     /// Published before this instant.
     pub until: Option<Millis>,
+}
+
+impl Filter {
+    /// Refuses conditions that nothing can meet, and that a database may not even take.
+    fn check(&self) -> Result<()> {
+        if let Some(target) = &self.target {
+            target.check().map_err(|error| error.within("filter"))?;
+        }
+        let codes = [("filter.action", &self.action), ("filter.sender", &self.sender)];
+        codes
+            .into_iter()
+            .filter_map(|(field, code)| Some((field, code.as_deref()?)))
+            .try_for_each(|(field, code)| check::code(field, code))
+    }
 }
 
 /// Which part of the list.
@@ -66,6 +80,7 @@ pub struct Page {
 
 /// A page of a user's inbox, which is synced first where it is behind.
 pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, window: Window) -> Result<Page> {
+    filter.check()?;
     let mut catalogue = catalogue::cached(app, tenant).await?;
     let mut is_synced = false;
     loop {
@@ -114,7 +129,8 @@ pub fn statement(
     let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| chosen(&kind.code)).map(|kind| kind.id).collect();
 
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(item::COLUMNS).push(", ").push(&Profile::columns("s"));
+    sql.push("SELECT ").push(standing::COLUMNS).push(", ");
+    item::push_columns(&mut sql);
     sql.push(" FROM (");
     standing::push(&mut sql, tenant, &[user], &|_, _| {});
     sql.push(") h LEFT JOIN (SELECT b.user_id, b.seq FROM (");

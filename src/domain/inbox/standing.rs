@@ -10,7 +10,7 @@ use super::sync;
 use crate::app::App;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sql::Sql;
 
 /// Entries of the log after which a cursor is moved although none of them was for the user, so that the next
@@ -66,6 +66,17 @@ pub async fn check(
     sync::caught_up(app, tenant, &behind).await?;
     *is_synced = true;
     Ok(Some(catalogue.clone()))
+}
+
+/// The end of the log, up to which a user's inbox is complete: one statement where it is not behind.
+pub async fn up_to_now(app: &App, tenant: &Tenant, user: UserId) -> Result<Seq> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(COLUMNS).push(" FROM (");
+    push(&mut sql, tenant, &[user], &|_, _| {});
+    sql.push(") h");
+    let row = sql.one(&app.db.read).await?.ok_or_else(|| Error::not_found("user", user.to_string()))?;
+    let standing = Standing::read(&row)?;
+    if standing.is_behind { sync::caught_up(app, tenant, &[user]).await } else { Ok(standing.complete_upto) }
 }
 
 /// The columns that [`push`] gives to a table `h`, for a statement's SELECT.

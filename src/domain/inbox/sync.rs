@@ -33,15 +33,19 @@ struct Locked {
     subscription_count: i64,
 }
 
-/// Brings inboxes up to the end of the log, however far behind, in transactions of a bounded size.
-pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<()> {
+/// Brings inboxes up to the end of the log, however far behind, in transactions of a bounded size. Returns how far all
+/// of them came: the end of the log as it was when this began.
+pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
+    let mut reached = Seq(i64::MAX);
     for users in users.chunks(USERS_PER_TRANSACTION) {
         let mut behind = users.to_vec();
         while !behind.is_empty() {
-            behind = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await.map(|(_, left)| left))?;
+            let (end, left) = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await)?;
+            reached = reached.min(end);
+            behind = left;
         }
     }
-    Ok(())
+    Ok(reached)
 }
 
 /// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that

@@ -126,7 +126,8 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<Draft>]) -> Result
             .map(|(_, job)| job.as_slice())
             .collect();
         match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
-            Ok(Written::All(outcomes)) => {
+            Ok(Written::All(outcomes, notice)) => {
+                app.hub.tell(notice);
                 let mut outcomes = outcomes.into_iter();
                 let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);
                 return Ok((0..jobs.len()).map(of).collect());

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::domain::check;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 
 /// The most notifications of one call.
 const INPUTS: usize = 1000;
@@ -34,8 +35,8 @@ pub(super) enum Outcome {
 
 /// What came of a transaction.
 pub(super) enum Written {
-    /// The outcomes of the jobs, in their order.
-    All(Vec<Result<Vec<Outcome>>>),
+    /// The outcomes of the jobs, in their order, and who has news once it is committed.
+    All(Vec<Result<Vec<Outcome>>>, Notice),
     /// Nothing, for the drafts were made by another version of the catalogue than this one.
     Nothing { catalogue_version: i64 },
 }
@@ -86,7 +87,7 @@ pub(super) async fn write_jobs(
     jobs: &[&[Draft]],
 ) -> Result<Written> {
     let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
-    let mut written = Vec::new();
+    let (mut written, mut notice) = (Vec::new(), Notice::of(tenant.id));
     if !new.is_empty() {
         let channels = write::listened(txn, tenant, &new).await?;
         let versions = new.iter().map(|draft| draft.catalogue_version);
@@ -99,8 +100,9 @@ pub(super) async fn write_jobs(
             return Ok(Written::Nothing { catalogue_version });
         };
         written = write::notifications(txn, tenant, &new, &head).await?;
-        write::publications(txn, tenant, &new, &written, &channels).await?;
-        write::items(txn, tenant, &new, &written).await?;
+        notice.channels = write::publications(txn, tenant, &new, &written, &channels).await?;
+        notice.users = write::items(txn, tenant, &new, &written).await?;
+        notice.seqs.extend(written.first().zip(written.last()).map(|(first, last)| (first.seq, last.seq)));
     }
     let outcome = |fate| match fate {
         Fate::New(place) => Outcome::New(Box::new(written[place].clone())),
@@ -108,7 +110,7 @@ pub(super) async fn write_jobs(
         Fate::Existing(id) => Outcome::Replayed(id),
     };
     let outcomes = fates.into_iter().map(|fates| Ok(fates?.into_iter().map(outcome).collect()));
-    Ok(Written::All(outcomes.collect()))
+    Ok(Written::All(outcomes.collect(), notice))
 }
 
 /// What becomes of a draft. Places are those of the new ones.

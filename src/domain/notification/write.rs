@@ -173,15 +173,16 @@ fn receiver(draft: &Draft) -> Option<UserId> {
     }
 }
 
-/// Publishes to the channels. A reminder of which nobody ever wanted to hear is published to none.
+/// Publishes to the channels, and returns which. A reminder of which nobody ever wanted to hear is published to none.
 pub(super) async fn publications(
     txn: &DatabaseTransaction,
     tenant: &Tenant,
     drafts: &[&Draft],
     written: &[Notification],
     channels: &HashMap<Code, Audience>,
-) -> Result<()> {
+) -> Result<Vec<ChannelId>> {
     let mut values: Vec<Vec<Value>> = Vec::new();
+    let mut all = Vec::new();
     for (draft, of) in drafts.iter().zip(written) {
         let mut heard: Vec<ChannelId> = match &draft.recipients {
             Recipients::Everyone => vec![tenant.everyone],
@@ -196,6 +197,7 @@ pub(super) async fn publications(
         heard.dedup();
         // Only what somebody did himself is kept from him: an operator reads his own announcement.
         let actor = draft.sender.filter(|_| draft.kind == Kind::Reminder);
+        all.extend_from_slice(&heard);
         for channel in heard {
             values.push(vec![
                 channel.into(),
@@ -210,17 +212,20 @@ pub(super) async fn publications(
     }
     let columns = &["channel_id", "seq", "tenant_id", "type_id", "action_id", "actor_id", "expires_at"];
     insert(txn, Rows { table: "publication", columns, values }, Existing::Refused).await?;
-    Ok(())
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
 }
 
-/// Puts what is addressed to users by name into their inboxes: all messages in one statement, announcements to named
-/// users in one for each thousand of them.
+/// Puts what is addressed to users by name into their inboxes, and returns them: all messages in one statement,
+/// announcements to named users in one for each thousand of them.
 pub(super) async fn items(
     txn: &DatabaseTransaction,
     tenant: &Tenant,
     drafts: &[&Draft],
     written: &[Notification],
-) -> Result<()> {
+) -> Result<Vec<UserId>> {
+    let mut named: Vec<UserId> = drafts.iter().filter_map(|draft| receiver(draft)).collect();
     let messages: Vec<Seq> = written.iter().filter(|of| of.kind == Kind::Message).map(|of| of.seq).collect();
     if !messages.is_empty() {
         let mut sql = Sql::new(txn);
@@ -232,6 +237,7 @@ pub(super) async fn items(
     }
     for (draft, of) in drafts.iter().zip(written) {
         let (Recipients::Users(users), Kind::Announcement) = (&draft.recipients, draft.kind) else { continue };
+        named.extend_from_slice(users);
         for users in users.chunks(1000) {
             let mut sql = Sql::new(txn);
             push_items(&mut sql);
@@ -241,7 +247,9 @@ pub(super) async fn items(
             sql.run(txn).await?;
         }
     }
-    Ok(())
+    named.sort_unstable();
+    named.dedup();
+    Ok(named)
 }
 
 fn push_items(sql: &mut Sql) {

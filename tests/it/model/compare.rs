@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 use super::drive::Driver;
 use super::expected::{Filter, Item};
 use super::op::{ACTIONS, TARGETS, TYPES, USERS};
+use super::views;
 
 const ITEM: &str = "fragment Item on InboxItem { id title isRead isArchived type { code } }";
 
 /// What is compared of a user after a step.
 const SEEN: &str = "fragment Counts on Overview { unread { count exact } unseen { count exact } \
-      types { type { code } unread { count exact } latest { ...Item } } } \
+      types { type { code } unread { count exact } latest { ...Item } } \
+      total { count exact } views { ...Room } } \
+    fragment Room on View { id unread { count exact } latest } \
     fragment Seen on User { \
-      overview { ...Counts } capped: overview(cap: 2) { ...Counts } \
+      views { ...Room } overview { ...Counts } capped: overview(cap: 2) { ...Counts } \
       inbox(first: 200) { edges { cursor node { ...Item } } } \
       archive: inbox(first: 200, filter: { archived: true }) { edges { cursor node { ...Item } } } \
       read: inbox(first: 200, filter: { read: true }) { edges { cursor node { ...Item } } } \
@@ -70,7 +73,9 @@ impl Driver<'_> {
                 self.shown[user].insert(place, (text(&edge["node"]["id"]), text(&edge["cursor"])));
             }
         }
+        alike("views", views::lines(&answer["views"]), self.model.views.lines(user, false, usize::MAX))?;
         for (name, cap) in [("overview", usize::MAX), ("capped", 2)] {
+            alike(name, views::lines(&answer[name]["views"]), self.model.views.lines(user, true, cap))?;
             alike(name, overview(&answer[name]), self.overview(user, cap))?;
         }
         Ok(())
@@ -144,6 +149,8 @@ impl Driver<'_> {
         }
         lines.push(format!("unread {}", counted(self.model.list(user, unread).len())));
         lines.push(format!("unseen {}", counted(self.model.unseen(user))));
+        let total = self.model.list(user, unread).len() + self.model.views.unread(user);
+        lines.push(format!("total {}", counted(total)));
         lines
     }
 }
@@ -159,6 +166,7 @@ fn overview(answer: &Value) -> Vec<String> {
     let mut lines: Vec<String> = answer["types"].as_array().into_iter().flatten().map(of_type).collect();
     lines.push(format!("unread {}", counted(&answer["unread"])));
     lines.push(format!("unseen {}", counted(&answer["unseen"])));
+    lines.push(format!("total {}", counted(&answer["total"])));
     lines
 }
 

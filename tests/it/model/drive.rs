@@ -92,6 +92,7 @@ impl<'a> Driver<'a> {
                 Ok(model.mark(*user, *change, &which))
             }
             Op::See(user, only) => Ok(model.see(*user, *only)),
+            Op::View(deed) => model.views.apply(deed),
             Op::Advance(_) => Ok(Value::Null),
         }
     }

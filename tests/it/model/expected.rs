@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::op::{AUTO, Change, Draft, GROUPS, Listener, MANDATORY, Switch, TARGETS, To, USERS};
 use super::switches::Switches;
+use super::views::Views;
 
 /// Codes of refusals.
 pub type Answer = Result<Value, &'static str>;
@@ -13,6 +14,7 @@ pub type Answer = Result<Value, &'static str>;
 #[derive(Debug, Default)]
 pub struct Tenant {
     pub hour: i64,
+    pub views: Views,
     log: Vec<Sent>,
     users: [User; USERS.len()],
     /// Topics that the members hear of; nothing where the group is not there.

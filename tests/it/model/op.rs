@@ -5,6 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
+use super::views::{Deed, deed};
+
 pub const USERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 /// In catalogue order.
 pub const TYPES: [&str; 3] = ["alert", "chat", "news"];
@@ -54,6 +56,8 @@ pub enum Op {
     Mark(usize, Change, Select),
     /// The whole inbox, or one type.
     See(usize, Option<usize>),
+    /// Something about views.
+    View(Deed),
     /// Hours go by.
     Advance(i64),
 }
@@ -109,12 +113,12 @@ pub enum Select {
 }
 
 /// Some of the places in a list, at least one.
-fn some_of<const N: usize>(_: &[&str; N]) -> impl Strategy<Value = Vec<usize>> + use<N> {
+pub fn some_of<const N: usize>(_: &[&str; N]) -> impl Strategy<Value = Vec<usize>> + use<N> {
     subsequence((0..N).collect::<Vec<_>>(), 1..=N)
 }
 
 /// Ada more often than the others, so that more comes together in one inbox.
-fn user() -> impl Strategy<Value = usize> {
+pub fn user() -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0), 1 => 0..USERS.len()]
 }
 
@@ -130,6 +134,7 @@ fn op(mix: Mix) -> BoxedStrategy<Op> {
         14 => (user(), change(), choice()).prop_map(|(user, change, of)| Op::Mark(user, change, of)),
         2 => (user(), option::of(0..TYPES.len())).prop_map(|(user, of)| Op::See(user, of)),
         2 => (1..=3_i64).prop_map(Op::Advance),
+        8 => deed().prop_map(Op::View),
     ];
     match mix {
         Mix::Watched => prop_oneof![

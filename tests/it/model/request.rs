@@ -11,10 +11,10 @@ use crate::support::Actor;
 
 /// A request: who makes it, what it is, and where in its data the answer is.
 pub struct Call<'a> {
-    actor: Actor<'a>,
+    pub actor: Actor<'a>,
     pub query: String,
     pub variables: Value,
-    path: &'static str,
+    pub path: &'static str,
 }
 
 impl Call<'_> {
@@ -51,6 +51,7 @@ impl<'a> Driver<'a> {
                 let variables = json!({ "of": only.map(|only| TYPES[only]) });
                 Call { actor: self.user(*user), query: query.into(), variables, path: "/markSeen/unread/count" }
             }
+            Op::View(deed) => self.view_call(deed),
             _ => self.listening(op),
         }
     }

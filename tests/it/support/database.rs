@@ -35,8 +35,10 @@ impl Kind {
         let server = match Database::connect(&admin).await {
             Ok(server) => server,
             Err(error) => {
-                let everything = setting("TIDINGS_TEST_ALL", "0") == "1";
-                assert!(!everything, "{self:?} does not answer at {admin}, and TIDINGS_TEST_ALL=1: {error}");
+                assert!(
+                    !everything_must_be_tested(),
+                    "{self:?} does not answer at {admin}, and TIDINGS_TEST_ALL=1: {error}"
+                );
                 #[expect(clippy::print_stderr, reason = "it tells whoever runs the tests what they left out")]
                 {
                     eprintln!("LEFT OUT: {self:?} does not answer at {admin}");
@@ -68,6 +70,11 @@ fn sqlite() -> TestDatabase {
     let folder = tempfile::tempdir().expect("there is room for a database");
     let url = format!("sqlite://{}?mode=rwc", folder.path().join("test.db").display());
     TestDatabase { url, server: None, _folder: Some(folder) }
+}
+
+/// Whether it is a failure to leave anything out.
+pub fn everything_must_be_tested() -> bool {
+    setting("TIDINGS_TEST_ALL", "0") == "1"
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests' own settings, which the server does not have")]

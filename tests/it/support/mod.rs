@@ -2,6 +2,8 @@
 
 mod actor;
 mod database;
+mod process;
+mod socket;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +13,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tidings::app::App;
 use tidings::auth::Role;
 use tidings::clock::Clock;
-use tidings::config::{AuthConfig, Config, DatabaseConfig};
+use tidings::config::Config;
 use tidings::database::connect;
 use tidings::http::Server;
 
 pub use actor::{Actor, everyone};
-pub use database::Kind;
+pub use database::{Kind, everything_must_be_tested};
+pub use process::{Process, Redis};
+pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket};
 
 /// What all tokens of the tests are signed with.
 pub const SECRET: &str = "the secret of the tests, 32 bytes";
@@ -56,8 +60,15 @@ pub struct TestApp {
 
 /// Runs a test on a kind of database, if it is at hand.
 pub async fn with(kind: Kind, test: impl AsyncFnOnce(&TestApp)) {
+    with_settings(kind, |_| {}, test).await;
+}
+
+/// The same with a server that is not set up as usual.
+pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&TestApp)) {
     let Some(database) = kind.make().await else { return };
-    let app = TestApp::start(&database.url).await;
+    let mut settings = config(&database.url);
+    change(&mut settings);
+    let app = TestApp::configured(settings).await;
     test(&app).await;
     drop(app.routes);
     if let Ok(app) = Arc::try_unwrap(app.app) {
@@ -69,8 +80,23 @@ pub async fn with(kind: Kind, test: impl AsyncFnOnce(&TestApp)) {
 impl TestApp {
     /// A server over the database at `url`, and a tenant called `acme`.
     pub async fn start(url: &str) -> Self {
-        let config = config(url);
-        let mut db = connect(url, config.database.connections).await.expect("the test's database answers");
+        Self::configured(config(url)).await
+    }
+
+    /// The same with other settings than usual.
+    pub async fn start_with(url: &str, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = config(url);
+        change(&mut config);
+        Self::configured(config).await
+    }
+
+    /// The same with these settings.
+    pub async fn configured(config: Config) -> Self {
+        // What the server warns of is shown with a test that fails.
+        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer();
+        let _ = log.try_init();
+        let mut db =
+            connect(config.database.url(), config.database.connections).await.expect("the test's database answers");
         db.migrate().await.expect("the migrations apply");
         let statements = Arc::<AtomicUsize>::default();
         let counter = statements.clone();
@@ -81,6 +107,16 @@ impl TestApp {
         let app = App::over(db, config, Clock::set(start.with_timezone(&Utc))).await.expect("the server starts");
         let routes = Server::new(app.clone()).routes();
         Self { app, routes, statements }
+    }
+
+    /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
+    pub async fn listen(&self) -> Listening {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address").to_string();
+        let worker = tidings::worker::start(&self.app).await.expect("the loops start");
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let serving = Server::new(self.app.clone()).serve(listener, async move { drop(stopped.await) });
+        Listening { address, stop: Some(stop), serving: tokio::spawn(serving), worker }
     }
 
     /// A user of the tenant `acme`.
@@ -121,13 +157,32 @@ impl TestApp {
     }
 }
 
+/// A server that listens.
+pub struct Listening {
+    pub address: String,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    serving: tokio::task::JoinHandle<tidings::error::Result<()>>,
+    worker: tidings::worker::Worker,
+}
+
+impl Listening {
+    /// Asks it to stop, as SIGTERM does.
+    pub fn ask_to_stop(&mut self) {
+        self.stop.take();
+    }
+
+    /// Asks it to stop, and waits for it.
+    pub async fn stop(mut self) {
+        self.ask_to_stop();
+        drop(self.worker);
+        self.serving.await.expect("it does not panic").expect("it serves to the end");
+    }
+}
+
 /// The settings of a server over the database at `url`.
 pub fn config(url: &str) -> Config {
-    Config {
-        listen: "127.0.0.1:0".parse().expect("it is an address"),
-        database: DatabaseConfig { url: Some(url.to_owned()), connections: 8 },
-        auth: AuthConfig { secret: Some(SECRET.into()), ..AuthConfig::default() },
-        retention_days: 30,
-        user_messages: vec!["acme".into()],
-    }
+    let mut config = Config::over(url, SECRET);
+    config.database.connections = 8;
+    config.user_messages = vec!["acme".into()];
+    config
 }

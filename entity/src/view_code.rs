@@ -1,0 +1,21 @@
+//! A kind of views, as the tenant's catalogue has it.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::TenantId;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "view_code")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub tenant_id: TenantId,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub code: String,
+    /// Users may join and leave by themselves.
+    pub is_open: bool,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,25 @@
+//! A user is in a view, and has seen it up to a position.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{UserId, ViewId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "view_visit")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub user_id: UserId,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub view_id: ViewId,
+    /// The view's when he last looked, or joined. What is above it is unread.
+    pub position: i64,
+    /// Milliseconds since 1970; null where he has never looked.
+    pub visited_at: Option<i64>,
+    /// Milliseconds since 1970.
+    pub joined_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,101 @@
+//! How much one caller may ask for; docs/limits.md says why each number is what it is.
+
+use clap::Args;
+
+/// The most that one request, or one caller in a minute, may ask for.
+#[derive(Args, Clone, Debug)]
+pub struct LimitsConfig {
+    /// The most bytes of a query document.
+    #[arg(long = "max-document-bytes", env = "TIDINGS_MAX_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.document_bytes)]
+    pub document_bytes: usize,
+    /// The most tokens of a query document.
+    #[arg(long = "max-tokens", env = "TIDINGS_MAX_TOKENS", default_value_t = Self::DEFAULT.tokens)]
+    pub tokens: usize,
+    /// The deepest nesting of brackets in a query document, 1 to 200: more overflows the stack of the parser.
+    #[arg(long = "max-nesting", env = "TIDINGS_MAX_NESTING", default_value_t = Self::DEFAULT.nesting, value_parser = nesting)]
+    pub nesting: usize,
+    /// The most fields and fragments of a query once its fragments are written out.
+    #[arg(long = "max-fields", env = "TIDINGS_MAX_FIELDS", default_value_t = Self::DEFAULT.fields)]
+    pub fields: usize,
+    /// The deepest nesting of fields.
+    #[arg(long = "max-depth", env = "TIDINGS_MAX_DEPTH", default_value_t = Self::DEFAULT.depth)]
+    pub depth: usize,
+    /// How often a field may stand inside of itself.
+    #[arg(long = "max-recursion", env = "TIDINGS_MAX_RECURSION", default_value_t = Self::DEFAULT.recursion)]
+    pub recursion: usize,
+    /// The most fields of an operation's first level.
+    #[arg(long = "max-root-fields", env = "TIDINGS_MAX_ROOT_FIELDS", default_value_t = Self::DEFAULT.root_fields)]
+    pub root_fields: usize,
+    /// The most aliases of a query.
+    #[arg(long = "max-aliases", env = "TIDINGS_MAX_ALIASES", default_value_t = Self::DEFAULT.aliases)]
+    pub aliases: usize,
+    /// The most directives of a query.
+    #[arg(long = "max-directives", env = "TIDINGS_MAX_DIRECTIVES", default_value_t = Self::DEFAULT.directives)]
+    pub directives: usize,
+    /// The most that a user's operation may cost: a field costs 1, and what is below a list as often as it may have
+    /// rows. Services and operators have ten times as much.
+    #[arg(long = "max-complexity", env = "TIDINGS_MAX_COMPLEXITY", default_value_t = Self::DEFAULT.complexity)]
+    pub complexity: usize,
+    /// The most entries of any list in the variables of a call.
+    #[arg(long = "max-list-items", env = "TIDINGS_MAX_LIST_ITEMS", default_value_t = Self::DEFAULT.list_items)]
+    pub list_items: usize,
+    /// The most items of a page.
+    #[arg(long = "max-page-size", env = "TIDINGS_MAX_PAGE_SIZE", default_value_t = Self::DEFAULT.page_size)]
+    pub page_size: usize,
+    /// How long an operation may take, in milliseconds.
+    #[arg(long = "max-execution-millis", env = "TIDINGS_MAX_EXECUTION_MILLIS", default_value_t = Self::DEFAULT.execution_millis)]
+    pub execution_millis: u64,
+    /// The most bytes of the body of a user's request.
+    #[arg(long = "max-body-bytes", env = "TIDINGS_MAX_BODY_BYTES", default_value_t = Self::DEFAULT.body_bytes)]
+    pub body_bytes: usize,
+    /// The most bytes of the body of a service's or operator's request.
+    #[arg(long = "max-staff-body-bytes", env = "TIDINGS_MAX_STAFF_BODY_BYTES", default_value_t = Self::DEFAULT.staff_body_bytes)]
+    pub staff_body_bytes: usize,
+    /// Operations (fields of the first level) of each user a minute; 0 for no limit.
+    #[arg(long = "rate", env = "TIDINGS_RATE", default_value_t = Self::DEFAULT.rate)]
+    pub rate: u32,
+    /// Operations of each service and operator a minute; 0 for no limit.
+    #[arg(long = "staff-rate", env = "TIDINGS_STAFF_RATE", default_value_t = Self::DEFAULT.staff_rate)]
+    pub staff_rate: u32,
+    /// How many checked documents are remembered.
+    #[arg(long = "cached-documents", env = "TIDINGS_CACHED_DOCUMENTS", default_value_t = Self::DEFAULT.cached_documents)]
+    pub cached_documents: u32,
+    /// About how many bytes the remembered documents may take together; as much again for persisted queries.
+    #[arg(long = "cached-document-bytes", env = "TIDINGS_CACHED_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.cached_document_bytes)]
+    pub cached_document_bytes: u32,
+}
+
+impl LimitsConfig {
+    /// What holds where nobody says otherwise.
+    pub const DEFAULT: Self = Self {
+        document_bytes: 64 * 1024,
+        tokens: 10_000,
+        nesting: 50,
+        fields: 2_000,
+        depth: 20,
+        recursion: 8,
+        root_fields: 20,
+        aliases: 100,
+        directives: 100,
+        complexity: 10_000,
+        list_items: 10_000,
+        page_size: 200,
+        execution_millis: 10_000,
+        body_bytes: 256 * 1024,
+        staff_body_bytes: 2 * 1024 * 1024,
+        rate: 600,
+        staff_rate: 0,
+        cached_documents: 1_000,
+        cached_document_bytes: 16 * 1024 * 1024,
+    };
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+fn nesting(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|nesting| (1..=200).contains(nesting)).ok_or_else(|| "must be 1 to 200".into())
+}

@@ -1,0 +1,52 @@
+//! What the demo's people said to each other in the last hour.
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use crate::app::App;
+use crate::domain::catalogue::{self, ViewCode};
+use crate::domain::tenant::Tenant;
+use crate::domain::view::{self, Activity, By, Key};
+use crate::error::Result;
+
+const CHATS: [(&str, &str, &[&str]); 3] = [
+    ("chat", "design", &["ada", "fay", "chen"]),
+    ("chat", "launch", &["ada", "ben", "gus", "hana"]),
+    ("feed", "orchard", &["ada", "ben", "chen", "dara", "emil", "fay", "gus", "hana"]),
+];
+
+/// A line each: who, in which of the chats, and what.
+const SAID: [(&str, usize, &str); 9] = [
+    ("fay", 0, "Which green do we take for the buttons?"),
+    ("ada", 0, "The one of the leaves."),
+    ("ben", 1, "Thursday it is."),
+    ("gus", 1, "I tell the customers tomorrow."),
+    ("hana", 2, "The onboarding video is up."),
+    ("chen", 0, "It is hard to read on white."),
+    ("fay", 0, "A shade darker, then."),
+    ("hana", 1, "The stores have approved the build."),
+    ("dara", 2, "We are hiring: two engineers, one designer."),
+];
+
+/// Fills views, of which anybody may join the feed. A second time it changes nothing.
+pub(super) async fn talk(app: &App, tenant: &Tenant) -> Result<()> {
+    for (code, is_open) in [("chat", false), ("feed", true)] {
+        catalogue::save_view_code(app, tenant, &ViewCode { code: code.into(), is_open }).await?;
+    }
+    let key = |place: usize| Key { code: CHATS[place].0.into(), id: CHATS[place].1.into() };
+    for (place, (_, _, members)) in CHATS.iter().enumerate() {
+        let members: Vec<String> = members.iter().map(|id| (*id).to_owned()).collect();
+        view::join(app, tenant, By::Partner, &key(place), &members).await?;
+    }
+    for (line, (who, place, text)) in SAID.into_iter().enumerate() {
+        app.clock.advance(TimeDelta::minutes(5));
+        let activity = Activity {
+            view: key(place),
+            actor: Some(who.into()),
+            preview: Some(json!({ "from": who, "text": text })),
+            idempotency_key: Some(format!("demo-{line}")),
+        };
+        view::record(app, tenant, &[activity]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Live sessions: what is new reaches whoever is connected, without a statement a session.
+//!
+//! Each tenant with somebody connected has a *room*, one task that hears the notices of the hub and knows who listens
+//! to which channel. It syncs all the inboxes that a notice concerns together, reads what is new in them together, and
+//! hands each session its own.
+
+mod items;
+mod mailbox;
+mod members;
+mod newer;
+mod overviews;
+mod room;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use entity::ids::{Seq, TenantId, TypeId, UserId};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::overview::{Overview, Wish};
+use super::tenant::Tenant;
+use crate::app::App;
+use crate::domain::inbox::Item;
+use crate::error::Result;
+use crate::sql::Sql;
+use mailbox::{Mailbox, Slot};
+use room::Room;
+
+pub use items::{Feed, items};
+pub use overviews::{Watch, overviews};
+
+/// The rooms of this process.
+#[derive(Debug, Default)]
+pub struct Live {
+    rooms: Mutex<HashMap<TenantId, UnboundedSender<Event>>>,
+    sessions: AtomicU64,
+}
+
+/// What a room is told by others than the hub.
+#[derive(Debug)]
+enum Event {
+    Join { user: UserId, session: u64, from: Seq, want: Want },
+    Leave { user: UserId, session: u64 },
+    Head { last_seq: Seq, catalogue_version: i64 },
+}
+
+/// What a session is there for.
+#[derive(Debug)]
+enum Want {
+    /// New items of these types, or of all.
+    Items { types: Option<Vec<TypeId>>, mailbox: Arc<Mailbox<Item>> },
+    /// The overview whenever it is another.
+    Overviews { wish: Wish, slot: Arc<Slot<Result<Overview>>> },
+}
+
+/// A session's place in its room, which is free again when this is dropped.
+#[derive(Debug)]
+struct Seat {
+    app: Arc<App>,
+    room: UnboundedSender<Event>,
+    user: UserId,
+    session: u64,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.app.metrics.subscriptions.dec();
+        let _ = self.room.send(Event::Leave { user: self.user, session: self.session });
+    }
+}
+
+/// Enters the tenant's room, which opens if nobody is in it. The inbox was complete up to `from`, and what comes after
+/// that will be told.
+fn join(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, from: Seq, want: Want) -> Seat {
+    let session = app.live.sessions.fetch_add(1, Ordering::Relaxed);
+    let mut rooms = app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+    let room = rooms.entry(tenant.id).or_insert_with(|| {
+        let (events, inbox) = unbounded_channel();
+        tokio::spawn(Room::new(app.clone(), tenant.clone(), inbox).run());
+        events
+    });
+    // The room takes itself out of the map under the same lock before it stops receiving.
+    let _ = room.send(Event::Join { user, session, from, want });
+    app.metrics.subscriptions.inc();
+    Seat { app: app.clone(), room: room.clone(), user, session }
+}
+
+/// Looks at the end of the log and the version of the catalogue of every tenant with somebody connected, in one
+/// statement, so that what the hub was not told is noticed.
+pub async fn look(app: &App) -> Result<()> {
+    let tenants: Vec<TenantId> =
+        app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
+    if tenants.is_empty() {
+        return Ok(());
+    }
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").in_ids(&tenants);
+    for row in sql.all(&app.db.read).await? {
+        let head = Event::Head {
+            last_seq: row.try_get("", "last_seq")?,
+            catalogue_version: row.try_get("", "catalogue_version")?,
+        };
+        let rooms = app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = rooms.get(&row.try_get::<TenantId>("", "id")?) {
+            let _ = room.send(head);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! What a room hands to a session: never waits for it, and never grows without bound.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Events kept for a session that reads slowly.
+///
+/// Past this it is told to resume from its cursor; it never holds anybody else up.
+pub const BACKLOG: usize = 256;
+
+/// A queue of a bounded length.
+#[derive(Debug)]
+pub struct Mailbox<T> {
+    state: Mutex<State<T>>,
+    arrived: Notify,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    queue: VecDeque<T>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The session reads what it missed from the database; what does not fit here it will find there too.
+    Replaying,
+    /// Something did not fit meanwhile.
+    Outrun,
+    Live,
+    /// The session did not take what was there for it, and gets nothing more.
+    TooSlow,
+}
+
+/// The session read too slowly.
+#[derive(Debug)]
+pub struct TooSlow;
+
+impl<T> Mailbox<T> {
+    /// For a session that begins by replaying.
+    pub fn new() -> Self {
+        Self { state: Mutex::new(State { queue: VecDeque::new(), phase: Phase::Replaying }), arrived: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts one in; false when that was one too many for a live session, which then ends.
+    pub fn put(&self, value: T) -> bool {
+        let mut state = self.state();
+        match state.phase {
+            Phase::Outrun => return true,
+            Phase::TooSlow => return false,
+            Phase::Replaying | Phase::Live if state.queue.len() < BACKLOG => state.queue.push_back(value),
+            Phase::Replaying => {
+                state.phase = Phase::Outrun;
+                state.queue.clear();
+            }
+            Phase::Live => state.phase = Phase::TooSlow,
+        }
+        let is_kept = state.phase != Phase::TooSlow;
+        drop(state);
+        self.arrived.notify_one();
+        is_kept
+    }
+
+    /// Ends the replay; false where it must go on, for something was dropped meanwhile.
+    pub fn go_live(&self) -> bool {
+        let mut state = self.state();
+        if state.phase == Phase::Outrun {
+            state.phase = Phase::Replaying;
+            return false;
+        }
+        state.phase = Phase::Live;
+        true
+    }
+
+    /// The next one, as soon as it is there.
+    pub async fn take(&self) -> Result<T, TooSlow> {
+        loop {
+            {
+                let mut state = self.state();
+                if let Some(value) = state.queue.pop_front() {
+                    return Ok(value);
+                }
+                state.queue.shrink_to_fit();
+                if state.phase == Phase::TooSlow {
+                    return Err(TooSlow);
+                }
+            }
+            self.arrived.notified().await;
+        }
+    }
+}
+
+/// Room for the newest value alone.
+#[derive(Debug)]
+pub struct Slot<T> {
+    value: Mutex<Option<T>>,
+    arrived: Notify,
+}
+
+impl<T> Slot<T> {
+    /// With nothing in it.
+    pub fn new() -> Self {
+        Self { value: Mutex::new(None), arrived: Notify::new() }
+    }
+
+    /// Puts one in, in place of any that was not taken.
+    pub fn put(&self, value: T) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        self.arrived.notify_one();
+    }
+
+    /// The newest one, as soon as it is there.
+    pub async fn take(&self) -> T {
+        loop {
+            if let Some(value) = self.value.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                return value;
+            }
+            self.arrived.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BACKLOG, Mailbox};
+
+    #[tokio::test]
+    async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
+        let mailbox = Mailbox::new();
+        assert!(mailbox.go_live());
+        for number in 0..BACKLOG {
+            assert!(mailbox.put(number));
+        }
+        assert!(!mailbox.put(BACKLOG) && !mailbox.put(BACKLOG + 1));
+        for number in 0..BACKLOG {
+            assert_eq!(mailbox.take().await.unwrap(), number);
+        }
+        assert!(mailbox.take().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_replay_that_was_outrun_goes_on() {
+        let mailbox = Mailbox::new();
+        for number in 0..=BACKLOG {
+            assert!(mailbox.put(number));
+        }
+        assert!(!mailbox.go_live());
+        assert!(mailbox.put(1) && mailbox.go_live());
+        assert_eq!(mailbox.take().await.unwrap(), 1);
+    }
+}

@@ -1,0 +1,34 @@
+//! The overview of a session: at once, and after every change of it.
+
+use std::sync::Arc;
+
+use entity::ids::{Seq, UserId};
+
+use super::mailbox::Slot;
+use super::{Seat, Want, join};
+use crate::app::App;
+use crate::domain::overview::{Overview, Wish, check};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// What a session sees of its overview.
+#[derive(Debug)]
+pub struct Watch {
+    _seat: Seat,
+    slot: Arc<Slot<Result<Overview>>>,
+}
+
+/// The overview of a user as it is and as it becomes. Refuses a wish that cannot be fulfilled.
+pub async fn overviews(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, wish: Wish) -> Result<Watch> {
+    check(app, tenant, &wish).await?;
+    let slot = Arc::new(Slot::new());
+    let want = Want::Overviews { wish, slot: slot.clone() };
+    Ok(Watch { _seat: join(app, tenant, user, Seq(i64::MAX), want), slot })
+}
+
+impl Watch {
+    /// The overview, the first time at once and then as soon as it is another. After an error there is nothing more.
+    pub async fn next(&mut self) -> Result<Overview> {
+        self.slot.take().await
+    }
+}

@@ -1,0 +1,262 @@
+//! The room of a tenant: one task that hears what happens and hands it to the sessions.
+//!
+//! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
+//! does not wait for an announcement to all of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use entity::ids::{ChannelId, Seq, UserId};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, sleep_until};
+
+use super::Event;
+use super::members::Members;
+use super::newer::{Span, newer};
+use crate::app::App;
+use crate::domain::inbox::sync;
+use crate::domain::overview::{self, Wish};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::hub::Notice;
+use crate::sql::Sql;
+
+/// Users of one step: as many as one transaction of a sync takes.
+const USERS: usize = 500;
+
+/// How often an overview is sent to a user at most; in between, changes are merged.
+const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
+
+/// How long a notice may be under way until its place in the log is looked for.
+const NOTICE_TRAVELS: Duration = Duration::from_millis(100);
+
+/// How long to wait after the database failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(super) struct Room {
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    events: UnboundedReceiver<Event>,
+    notices: UnboundedReceiver<Arc<Notice>>,
+    members: Members,
+    /// Notices were heard of everything up to here; nothing until the end of the log was first looked at.
+    heard: Option<Seq>,
+    /// What was heard beyond that, by first place.
+    ahead: BTreeMap<Seq, Seq>,
+    /// The log goes up to here. If it has not been heard by then, it was missed.
+    missing: Option<(Seq, Instant)>,
+    catalogue_version: i64,
+    /// Nothing is done until then.
+    paused_until: Option<Instant>,
+}
+
+impl Room {
+    pub fn new(app: Arc<App>, tenant: Arc<Tenant>, events: UnboundedReceiver<Event>) -> Self {
+        let notices = app.hub.listen(tenant.id);
+        Self {
+            app,
+            tenant,
+            events,
+            notices,
+            members: Members::default(),
+            heard: None,
+            ahead: BTreeMap::new(),
+            missing: None,
+            catalogue_version: 0,
+            paused_until: None,
+        }
+    }
+
+    /// Until nobody is in it any more.
+    pub async fn run(mut self) {
+        loop {
+            while let Ok(event) = self.events.try_recv() {
+                self.take(event);
+            }
+            while let Ok(notice) = self.notices.try_recv() {
+                self.hear(&notice);
+            }
+            if self.members.is_empty() && self.close() {
+                return;
+            }
+            self.notice_what_is_missing();
+            let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
+            if !is_paused && self.members.has_work(Instant::now()) {
+                if let Err(error) = self.step().await {
+                    tracing::warn!(%error, "live sessions are late");
+                    self.paused_until = Some(Instant::now() + AFTER_FAILURE);
+                }
+                continue;
+            }
+            let wake = self.wakes_at();
+            tokio::select! {
+                Some(event) = self.events.recv() => self.take(event),
+                Some(notice) = self.notices.recv() => self.hear(&notice),
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
+            }
+        }
+    }
+
+    /// Takes the room out of the map, unless somebody is at the door.
+    fn close(&mut self) -> bool {
+        let mut rooms = self.app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.events.is_empty() {
+            return false;
+        }
+        rooms.remove(&self.tenant.id);
+        self.app.hub.ignore(self.tenant.id);
+        true
+    }
+
+    /// The earliest instant at which there is something to do although nothing is heard.
+    fn wakes_at(&self) -> Option<Instant> {
+        let work = self.members.next_overview().max(self.paused_until.filter(|_| self.members.has_any_work()));
+        let missing = self.missing.map(|(_, at)| at);
+        match (work, missing) {
+            (Some(work), Some(missing)) => Some(work.min(missing)),
+            (work, missing) => work.or(missing),
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Join { user, session, from, want } => self.members.join(user, session, from, want),
+            Event::Leave { user, session } => self.members.leave(user, session),
+            Event::Head { last_seq, catalogue_version } => {
+                if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
+                    self.members.all_changed();
+                }
+                match self.heard {
+                    None => {
+                        self.members.all_have_news();
+                        self.heard = Some(last_seq);
+                    }
+                    Some(heard) if heard < last_seq && self.missing.is_none() => {
+                        self.missing = Some((last_seq, Instant::now() + NOTICE_TRAVELS));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, notice: &Notice) {
+        for &(first, last) in &notice.seqs {
+            self.ahead.insert(first, last);
+        }
+        if let Some(heard) = &mut self.heard {
+            while let Some(entry) = self.ahead.first_entry()
+                && entry.key().0 <= heard.0 + 1
+            {
+                *heard = (*heard).max(entry.remove());
+            }
+        }
+        if notice.everybody || notice.channels.contains(&self.tenant.everyone) {
+            self.members.all_have_news();
+        }
+        for &channel in &notice.channels {
+            self.members.channel_has_news(channel);
+        }
+        for &user in &notice.users {
+            self.members.has_news(user);
+        }
+        for &user in &notice.changed {
+            self.members.changed(user);
+        }
+        for &user in &notice.listeners {
+            self.members.listens_elsewhere(user);
+        }
+    }
+
+    /// When notices of a part of the log do not come, everybody looks for himself.
+    fn notice_what_is_missing(&mut self) {
+        let Some((end, at)) = self.missing else { return };
+        if self.heard >= Some(end) {
+            self.missing = None;
+        } else if at <= Instant::now() {
+            self.missing = None;
+            self.heard = Some(end);
+            self.ahead = self.ahead.split_off(&Seq(end.0 + 1));
+            self.members.all_have_news();
+        }
+    }
+
+    /// A part of what there is to do. What fails is still to be done.
+    async fn step(&mut self) -> Result<()> {
+        let strangers = self.members.take_strangers(USERS);
+        if !strangers.is_empty() {
+            match channels(&self.app, &strangers).await {
+                Ok(channels) => self.members.introduce(&strangers, &channels),
+                Err(error) => {
+                    for user in &strangers {
+                        self.members.listens_elsewhere(*user);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        let users = self.members.take_news(USERS);
+        if !users.is_empty()
+            && let Err(error) = self.deliver(&users).await
+        {
+            for user in &users {
+                self.members.has_news(*user);
+            }
+            return Err(error);
+        }
+        for (wish, users) in self.members.take_overviews(USERS, Instant::now(), OVERVIEW_EVERY) {
+            if let Err(error) = self.show(&wish, &users).await {
+                for user in &users {
+                    self.members.changed(*user);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs inboxes, and hands what is new in them to the sessions that want items.
+    async fn deliver(&mut self, users: &[UserId]) -> Result<()> {
+        let end = sync::caught_up(&self.app, &self.tenant, users).await?;
+        for (after, users) in self.members.delivered(users, end) {
+            let span = Span { after, upto: end, types: None, limit: None };
+            for item in newer(&self.app, &self.tenant, &users, span).await? {
+                self.members.hand_out(&self.app.metrics, &item);
+            }
+            self.members.have_got(&users, end);
+        }
+        Ok(())
+    }
+
+    /// Reads overviews of the same wish, and hands out those that are another than before.
+    async fn show(&mut self, wish: &Wish, users: &[UserId]) -> Result<()> {
+        match overview::of(&self.app, &self.tenant, users, wish).await {
+            Ok(overviews) => {
+                for overview in overviews.into_values() {
+                    self.members.show(&self.app.metrics, wish, &overview);
+                }
+                Ok(())
+            }
+            // A type that the wish names has gone.
+            Err(Error::BadInput { field, message }) => {
+                self.members.refuse(wish, users, &field, &message);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What users listen to: a range of `subscription`'s key each.
+async fn channels(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Vec<ChannelId>>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT s.user_id, s.channel_id FROM subscription s WHERE s.user_id").in_ids(users);
+    let mut channels: HashMap<UserId, Vec<ChannelId>> = HashMap::with_capacity(users.len());
+    for row in sql.all(&app.db.read).await? {
+        channels.entry(row.try_get("", "user_id")?).or_default().push(row.try_get("", "channel_id")?);
+    }
+    Ok(channels)
+}

@@ -1,0 +1,132 @@
+//! The one statement of an overview.
+
+use std::sync::Arc;
+
+use entity::ids::{TypeId, UserId};
+use sea_orm::DbBackend;
+
+use super::Wish;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::catalogue::MessageType;
+use crate::domain::inbox::item;
+use crate::domain::inbox::shelf::{Place, Side, push_range, ranges};
+use crate::domain::inbox::standing;
+use crate::domain::tenant::Tenant;
+use crate::sql::Sql;
+
+/// The one statement: where each inbox stands (`h`), for each of its types the unread count and the newest seq, and that
+/// item with its notification, sender and action.
+///
+/// Per user and type two ranges of `inbox_item_state` are counted and three ends of it are probed; what follows are
+/// probes of primary keys.
+pub fn statement(app: &App, tenant: &Tenant, users: &[UserId], types: &[Arc<MessageType>], wish: &Wish) -> Sql {
+    let now = app.now();
+    let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(standing::COLUMNS).push(", h_unseen, x_type_id, x_unread, ");
+    item::push_columns(&mut sql);
+    sql.push(" FROM ");
+    let push_standing = |sql: &mut Sql| {
+        sql.push("(");
+        standing::push(sql, tenant, users, &|sql, user| {
+            if wish.unseen {
+                push_unseen(sql, user, &ids, wish.cap, now);
+            } else {
+                sql.push(", NULL AS h_unseen");
+            }
+        });
+        sql.push(") h");
+    };
+    if sql.backend() == DbBackend::MySql && !ids.is_empty() {
+        push_standing(&mut sql);
+        sql.push(" LEFT JOIN (");
+        push_pairs(&mut sql, users, &ids, wish.cap, now);
+        sql.push(") x ON x.x_user_id = h.h_user_id");
+    } else {
+        // Computed beside the user, not joined to him: PostgreSQL would compute all of them for each of the users.
+        sql.push("(SELECT h.*, t.id AS x_type_id, ");
+        push_unread(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), wish.cap, now);
+        sql.push(" AS x_unread, ");
+        push_latest(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), now);
+        sql.push(" AS x_latest FROM ");
+        push_standing(&mut sql);
+        sql.push(" LEFT JOIN message_type t ON t.tenant_id = ").bind(tenant.id).push(" AND t.id").in_ids(&ids);
+        sql.push(") h");
+    }
+    sql.push(" LEFT JOIN inbox_item i ON i.user_id = h.h_user_id AND i.seq = x_latest");
+    item::push_joins(&mut sql, tenant);
+    sql
+}
+
+/// A branch for each user and type, for MySQL uses ranges only where it sees constants.
+fn push_pairs(sql: &mut Sql, users: &[UserId], types: &[TypeId], cap: Option<i64>, now: Millis) {
+    let pairs = users.iter().flat_map(|user| types.iter().map(move |kind| (*user, *kind)));
+    for (place, (user, kind)) in pairs.enumerate() {
+        sql.push(if place > 0 { " UNION ALL SELECT " } else { "SELECT " });
+        sql.bind(user).push(" AS x_user_id, ").bind(kind).push(" AS x_type_id, ");
+        push_unread(sql, user.into(), kind.into(), cap, now);
+        sql.push(" AS x_unread, ");
+        push_latest(sql, user.into(), kind.into(), now);
+        sql.push(" AS x_latest");
+    }
+}
+
+fn push_unread(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, cap: Option<i64>, now: Millis) {
+    for (place, range) in ranges(Side::Inbox, Some(false)).iter().enumerate() {
+        sql.push(if place > 0 { " + " } else { "" });
+        push_count(sql, cap, &|sql| push_range(sql, user, kind, *range, now));
+    }
+}
+
+/// What arrived after the inbox was last seen: a range of `inbox_item`'s key, which holds nothing else once somebody
+/// has looked.
+fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], cap: Option<i64>, now: Millis) {
+    sql.push(", ");
+    push_count(sql, cap, &|sql| {
+        sql.push("i.user_id = ");
+        user.push(sql);
+        sql.push(" AND i.seq > ");
+        match user {
+            Place::Column(_) => {
+                sql.push("u.seen_seq");
+            }
+            Place::Constant(user) => {
+                sql.push("(SELECT c.seen_seq FROM users c WHERE c.id = ").bind(user).push(")");
+            }
+        }
+        sql.push(" AND i.type_id").in_ids(types).push(" AND i.state IN (");
+        for (place, (state, _)) in ranges(Side::Inbox, None).iter().enumerate() {
+            sql.push(if place > 0 { ", " } else { "" }).push(&(*state as i16).to_string());
+        }
+        sql.push(") AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
+    });
+    sql.push(" AS h_unseen");
+}
+
+/// Counts the items of a condition, up to one above the cap.
+fn push_count(sql: &mut Sql, cap: Option<i64>, condition: &dyn Fn(&mut Sql)) {
+    match cap {
+        None => {
+            sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
+            condition(sql);
+            sql.push(")");
+        }
+        Some(cap) => {
+            sql.push("(SELECT count(*) FROM (SELECT 1 FROM inbox_item i WHERE ");
+            condition(sql);
+            sql.push(" LIMIT ").bind(cap.saturating_add(1)).push(") c)");
+        }
+    }
+}
+
+fn push_latest(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, now: Millis) {
+    let greatest = sql.greatest();
+    sql.push(greatest).push("(");
+    for (place, range) in ranges(Side::Inbox, None).iter().enumerate() {
+        sql.push(if place > 0 { ", " } else { "" }).push("COALESCE((SELECT i.seq FROM inbox_item i WHERE ");
+        push_range(sql, user, kind, *range, now);
+        sql.push(" ORDER BY i.seq DESC LIMIT 1), 0)");
+    }
+    sql.push(")");
+}

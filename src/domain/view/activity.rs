@@ -1,0 +1,214 @@
+//! Activities: what happens in views.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use entity::ids::{UserId, ViewId};
+use sea_orm::{DatabaseTransaction, Value};
+use sha2::{Digest, Sha256};
+
+use super::{Key, Row, TOUCH, View, Visit, lock, push_pairs};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::domain::tenant::Tenant;
+use crate::domain::{check, user};
+use crate::error::{Error, Result};
+use crate::sql::{Existing, Rows, Sql, insert};
+
+/// The most activities of one call.
+const ACTIVITIES: usize = 1000;
+
+/// The most bytes of a preview, written as JSON.
+const PREVIEW_BYTES: usize = 4096;
+
+/// Pairs of one look-up; see `push_pairs`.
+const PAIRS: usize = 128;
+
+/// Something that happened in a view.
+#[derive(Clone, Debug)]
+pub struct Activity {
+    pub view: Key,
+    /// Whose doing it was: the partner's id of a user. It is his visit too.
+    pub actor: Option<String>,
+    /// What `latest` then shows; 4 KiB of JSON at most.
+    pub preview: Option<serde_json::Value>,
+    /// Within its view.
+    pub idempotency_key: Option<String>,
+}
+
+/// An activity that was checked.
+struct Draft {
+    view: Key,
+    actor: Option<UserId>,
+    preview: Option<String>,
+    key: Option<String>,
+    /// Of all that the caller said, but for view and key.
+    fingerprint: i64,
+}
+
+/// Records up to 1,000 activities in one transaction, all or none, and returns the view of each as its actor then sees it.
+///
+/// Each takes the next position of its view; what has no view yet gets one. Its actor has seen everything up to it, and
+/// is in the view from then on. A key that was used in the view before changes nothing; with another actor or preview it
+/// is a `CONFLICT`. Costs about five statements whatever the number of activities, views and members (and one more for
+/// each further code of views and each 128 keys), and locks the rows of the views until it commits.
+pub async fn record(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<View>> {
+    let drafts = prepare(app, tenant, activities).await?;
+    if drafts.is_empty() {
+        return Ok(Vec::new());
+    }
+    transaction!(app.db, |txn| write(txn, tenant, &drafts, app.now()).await)
+}
+
+async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<Draft>> {
+    check::count("inputs", activities.len(), ACTIVITIES)?;
+    for (place, activity) in activities.iter().enumerate() {
+        check_one(activity).map_err(|error| error.within(&format!("inputs[{place}]")))?;
+    }
+    let named: Vec<String> = activities.iter().filter_map(|activity| activity.actor.clone()).collect();
+    let mut actors = user::mention(app, tenant, "inputs", &named).await?.into_iter();
+    let draft = |activity: &Activity| {
+        let said = serde_json::to_vec(&(&activity.actor, &activity.preview)).map_err(Error::internal)?;
+        let digest = Sha256::digest(said);
+        Ok(Draft {
+            view: activity.view.clone(),
+            actor: activity.actor.as_ref().and_then(|_| actors.next()),
+            preview: activity.preview.as_ref().map(ToString::to_string),
+            key: activity.idempotency_key.clone(),
+            fingerprint: digest.iter().take(8).fold(0, |sum: i64, byte| sum << 8 | i64::from(*byte)),
+        })
+    };
+    activities.iter().map(draft).collect()
+}
+
+fn check_one(activity: &Activity) -> Result<()> {
+    activity.view.check().map_err(|error| error.within("view"))?;
+    if let Some(actor) = &activity.actor {
+        check::code("actor", actor)?;
+    }
+    if let Some(preview) = &activity.preview {
+        check::body("preview", &preview.to_string(), PREVIEW_BYTES)?;
+    }
+    activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::code("idempotencyKey", key))
+}
+
+async fn write(txn: &DatabaseTransaction, tenant: &Tenant, drafts: &[Draft], now: Millis) -> Result<Vec<View>> {
+    let keys: Vec<Key> = drafts.iter().map(|draft| draft.view.clone()).collect();
+    let mut rows = lock(txn, tenant, &keys, now).await?;
+    let mut used = used_keys(txn, &rows, drafts).await?;
+    let mut new_keys: Vec<Vec<Value>> = Vec::new();
+    let mut changed: BTreeSet<&Key> = BTreeSet::new();
+    let mut visits: BTreeMap<(UserId, ViewId), Visit> = BTreeMap::new();
+    for draft in drafts {
+        let row = rows.get_mut(&draft.view).ok_or_else(|| Error::internal("a view vanished while being locked"))?;
+        if let Some(key) = &draft.key {
+            match used.insert((row.id, key.clone()), draft.fingerprint) {
+                Some(fingerprint) if fingerprint == draft.fingerprint => continue,
+                Some(_) => {
+                    let message = format!("the idempotency key {key:?} was used for another activity of the view");
+                    return Err(Error::Conflict(message));
+                }
+                None => new_keys.push(vec![row.id.into(), key.clone().into(), draft.fingerprint.into(), now.into()]),
+            }
+        }
+        row.position += 1;
+        row.latest.clone_from(&draft.preview);
+        row.last_activity_at = row.last_activity_at.max(Some(now));
+        changed.insert(&draft.view);
+        if let Some(actor) = draft.actor {
+            visits.insert((actor, row.id), Visit { position: row.position, visited_at: Some(now) });
+        }
+    }
+    grow(txn, tenant, changed.into_iter().filter_map(|key| rows.get(key)), now).await?;
+    let columns = &["view_id", "idempotency_key", "fingerprint", "created_at"];
+    insert(txn, Rows { table: "activity_key", columns, values: new_keys }, Existing::Refused).await?;
+    come(txn, &visits, now).await?;
+    see(txn, &rows, drafts, visits).await
+}
+
+/// Those of the drafts' idempotency keys that were used before, with the fingerprints of what they were used for.
+async fn used_keys(
+    txn: &DatabaseTransaction,
+    rows: &HashMap<Key, Row>,
+    drafts: &[Draft],
+) -> Result<HashMap<(ViewId, String), i64>> {
+    let pair = |draft: &Draft| Some((rows.get(&draft.view)?.id.into(), draft.key.clone()?.into()));
+    let pairs: Vec<(Value, Value)> = drafts.iter().filter_map(pair).collect();
+    let mut used = HashMap::new();
+    for pairs in pairs.chunks(PAIRS) {
+        let mut sql = Sql::new(txn);
+        sql.push("SELECT k.view_id, k.idempotency_key, k.fingerprint FROM activity_key k WHERE 1 = 1");
+        push_pairs(&mut sql, ("k.view_id", "k.idempotency_key"), pairs);
+        for row in sql.all(txn).await? {
+            let key = (row.try_get("", "view_id")?, row.try_get("", "idempotency_key")?);
+            used.insert(key, row.try_get("", "fingerprint")?);
+        }
+    }
+    Ok(used)
+}
+
+/// Writes the new positions of views that are locked: one INSERT of rows that are all there, the one statement by which
+/// all three databases update many rows with a value each.
+async fn grow<'a>(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    rows: impl Iterator<Item = &'a Row>,
+    now: Millis,
+) -> Result<()> {
+    let values = |row: &Row| {
+        let touched_at = if now - row.touched_at >= TOUCH { now } else { row.touched_at };
+        vec![
+            tenant.id.into(),
+            row.key.code.clone().into(),
+            row.key.id.clone().into(),
+            row.position.into(),
+            row.last_activity_at.into(),
+            touched_at.into(),
+            row.latest.clone().into(),
+        ]
+    };
+    let columns = &["tenant_id", "code", "external_id", "position", "last_activity_at", "touched_at", "latest"];
+    let merged = Existing::Merged {
+        key: &["tenant_id", "code", "external_id"],
+        raised: &["position", "last_activity_at", "touched_at"],
+        replaced: &["latest"],
+    };
+    insert(txn, Rows { table: "view", columns, values: rows.map(values).collect() }, merged).await?;
+    Ok(())
+}
+
+/// The actors have seen what they did, and all before it.
+async fn come(txn: &DatabaseTransaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now: Millis) -> Result<()> {
+    let row = |(&(user, view), visit): (&(UserId, ViewId), &Visit)| -> Vec<Value> {
+        vec![user.into(), view.into(), visit.position.into(), visit.visited_at.into(), now.into()]
+    };
+    super::member::raise(txn, visits.iter().map(row).collect()).await
+}
+
+/// The view of each draft, as its actor sees it now. Only those who did nothing new have to be looked up.
+async fn see(
+    txn: &DatabaseTransaction,
+    rows: &HashMap<Key, Row>,
+    drafts: &[Draft],
+    mut visits: BTreeMap<(UserId, ViewId), Visit>,
+) -> Result<Vec<View>> {
+    let of = |draft: &Draft| Some((draft.actor?, rows.get(&draft.view)?.id));
+    let unknown: BTreeSet<(UserId, ViewId)> =
+        drafts.iter().filter_map(of).filter(|pair| !visits.contains_key(pair)).collect();
+    let pairs: Vec<(Value, Value)> = unknown.into_iter().map(|(user, view)| (user.into(), view.into())).collect();
+    for pairs in pairs.chunks(PAIRS) {
+        let mut sql = Sql::new(txn);
+        sql.push("SELECT m.user_id, m.view_id, ").push(Visit::COLUMNS).push(" FROM view_visit m WHERE 1 = 1");
+        push_pairs(&mut sql, ("m.user_id", "m.view_id"), pairs);
+        for row in sql.all(txn).await? {
+            if let Some(visit) = Visit::read(&row)? {
+                visits.insert((row.try_get("", "user_id")?, row.try_get("", "view_id")?), visit);
+            }
+        }
+    }
+    let view = |draft: &Draft| {
+        let row = rows.get(&draft.view).ok_or_else(|| Error::internal("a view vanished while being written"))?;
+        row.seen(of(draft).and_then(|pair| visits.get(&pair)).copied())
+    };
+    drafts.iter().map(view).collect()
+}

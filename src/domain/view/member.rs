@@ -1,0 +1,179 @@
+//! Who is in a view: joining, looking and leaving.
+
+use std::collections::BTreeSet;
+
+use entity::ids::{UserId, ViewId};
+use sea_orm::{DatabaseTransaction, Value};
+
+use super::{Key, Row, TOUCH, View, Visit, find};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::domain::tenant::Tenant;
+use crate::domain::{catalogue, check, user};
+use crate::error::{Error, Result};
+use crate::sql::{Existing, Rows, Sql, insert};
+
+/// The most users who join or leave in one call.
+const USERS: usize = 10_000;
+
+/// How often a visit or join begins anew because the view was swept, or its member taken out, under it.
+const TRIES: usize = 5;
+
+/// Who lets users join and leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The partner, whom nothing stops.
+    Partner,
+    /// The user himself, where the code is open.
+    Himself,
+}
+
+/// Puts users into a view, which is made if it is missing; who is in it stays as he is. They count from now on.
+///
+/// At most 10,000 in one transaction. `FORBIDDEN` for users themselves where the code is not open. Returns the view as
+/// the one user sees it; as nobody sees it where there are several.
+pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
+    may(app, tenant, by, key, users).await?;
+    let mut users = user::mention(app, tenant, "users", users).await?;
+    users.sort_unstable();
+    users.dedup();
+    let mut has_joined = false;
+    for _ in 0..TRIES {
+        has_joined = transaction!(app.db, |txn| {
+            let now = app.now();
+            let row = opened(txn, tenant, key, now).await?;
+            if !touch(txn, &row, now).await? {
+                return Ok(false);
+            }
+            let (id, position) = (row.id, row.position);
+            let values = users.iter().map(|user| vec![(*user).into(), id.into(), position.into(), now.into()]);
+            let (columns, values) = (&["user_id", "view_id", "position", "joined_at"], values.collect());
+            insert(txn, Rows { table: "view_visit", columns, values }, Existing::Kept).await?;
+            Ok(true)
+        })?;
+        if has_joined {
+            break;
+        }
+    }
+    if !has_joined {
+        return Err(busy());
+    }
+    let only = if let [user] = users.as_slice() { Some(*user) } else { None };
+    let (row, visit) = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
+    row.seen(visit)
+}
+
+/// Takes users out of a view; who is not in it stays out. The same limits as [`join`]; `NOT_FOUND` where there is no view.
+pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
+    may(app, tenant, by, key, users).await?;
+    users.iter().try_for_each(|id| check::code("users", id))?;
+    let users: BTreeSet<UserId> = user::find(app, tenant, users).await?.into_values().collect();
+    let users: Vec<UserId> = users.into_iter().collect();
+    let (row, _) = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
+    transaction!(app.db, |txn| {
+        for users in users.chunks(1000) {
+            let mut sql = Sql::new(txn);
+            sql.push("DELETE FROM view_visit WHERE view_id = ").bind(row.id).push(" AND user_id").in_ids(users);
+            sql.run(txn).await?;
+        }
+        Ok(())
+    })?;
+    row.seen(None)
+}
+
+async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<()> {
+    key.check().map_err(|error| error.within("key"))?;
+    check::count("users", users.len(), USERS)?;
+    if by == By::Himself && !catalogue::current(app, tenant).await?.is_open(&key.code) {
+        return Err(Error::Forbidden(format!("users cannot join or leave views of the code {:?}", key.code)));
+    }
+    Ok(())
+}
+
+/// A user looked at a view: nothing in it is unread. A visit never moves back, whatever races with it.
+///
+/// Who is not in the view joins it where its code is open; elsewhere it is `NOT_FOUND`, as if it were not there.
+/// Two statements for a member, of which one writes his own row alone.
+pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<View> {
+    key.check().map_err(|error| error.within("key"))?;
+    for _ in 0..TRIES {
+        let visited = match find(&app.db.read, tenant, key, Some(user)).await? {
+            Some((row, Some(_))) => look(app, user, row).await?,
+            _ if catalogue::current(app, tenant).await?.is_open(&key.code) => enter(app, tenant, user, key).await?,
+            _ => return Err(key.missing()),
+        };
+        if let Some((row, visited_at)) = visited {
+            return row.seen(Some(Visit { position: row.position, visited_at: Some(visited_at) }));
+        }
+    }
+    Err(busy())
+}
+
+/// The visit of a member; nothing where he or the view is gone.
+async fn look(app: &App, user: UserId, row: Row) -> Result<Option<(Row, Millis)>> {
+    let now = app.now();
+    let is_done = transaction!(app.db, |txn| {
+        if !touch(txn, &row, now).await? {
+            return Ok(false);
+        }
+        let mut sql = Sql::new(txn);
+        let greatest = sql.greatest();
+        sql.push(&format!("UPDATE view_visit SET position = {greatest}(position, ")).bind(row.position);
+        sql.push(&format!("), visited_at = {greatest}(COALESCE(visited_at, 0), ")).bind(now);
+        sql.push(") WHERE user_id = ").bind(user).push(" AND view_id = ").bind(row.id);
+        Ok(sql.run(txn).await? > 0)
+    })?;
+    Ok(is_done.then_some((row, now)))
+}
+
+/// The visit of somebody who joins by it; nothing where the view is swept meanwhile.
+async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Option<(Row, Millis)>> {
+    transaction!(app.db, |txn| {
+        let now = app.now();
+        let row = opened(txn, tenant, key, now).await?;
+        if !touch(txn, &row, now).await? {
+            return Ok(None);
+        }
+        let values = vec![user.into(), row.id.into(), row.position.into(), now.into(), now.into()];
+        raise(txn, vec![values]).await?;
+        Ok(Some((row, now)))
+    })
+}
+
+/// Writes visits (user, view, position, visited at, joined at), none of which moves back. Who is not in the view joins.
+///
+/// They come in the order of users, or two transactions could wait for each other.
+pub(super) async fn raise(txn: &DatabaseTransaction, visits: Vec<Vec<Value>>) -> Result<()> {
+    let columns = &["user_id", "view_id", "position", "visited_at", "joined_at"];
+    let merged = Existing::Merged { key: &["user_id", "view_id"], raised: &["position", "visited_at"], replaced: &[] };
+    insert(txn, Rows { table: "view_visit", columns, values: visits }, merged).await?;
+    Ok(())
+}
+
+/// The row of a view, made now if there is none.
+async fn opened(txn: &DatabaseTransaction, tenant: &Tenant, key: &Key, now: Millis) -> Result<Row> {
+    if let Some((row, _)) = find(txn, tenant, key, None).await? {
+        return Ok(row);
+    }
+    let rows = super::lock(txn, tenant, std::slice::from_ref(key), now).await?;
+    rows.into_values().next().ok_or_else(|| Error::internal("a view vanished while being made"))
+}
+
+/// Keeps the sweep away from a view. False where it has been there already.
+///
+/// Writes once a day at the most; a view that was touched within the day is not swept for a year.
+async fn touch(txn: &DatabaseTransaction, row: &Row, now: Millis) -> Result<bool> {
+    if now - row.touched_at < TOUCH {
+        return Ok(true);
+    }
+    let ViewId(id) = row.id;
+    let mut sql = Sql::new(txn);
+    let greatest = sql.greatest();
+    sql.push(&format!("UPDATE view SET touched_at = {greatest}(touched_at, ")).bind(now).push(") WHERE id = ").bind(id);
+    Ok(sql.run(txn).await? > 0)
+}
+
+fn busy() -> Error {
+    Error::Unavailable("the view changes too quickly, try again in a moment".into())
+}

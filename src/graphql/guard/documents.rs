@@ -1,0 +1,97 @@
+//! Documents that are named instead of sent: automatic persisted queries
+//! (<https://www.apollographql.com/docs/apollo-server/performance/apq>) and the list of trusted operations.
+
+use std::sync::Arc;
+
+use async_graphql::{Request, Value};
+use entity::ids::TenantId;
+use moka::future::Cache;
+
+use super::refusal::Refusal;
+use crate::app::App;
+use crate::auth::Role;
+use crate::config::Config;
+use crate::graphql::Viewer;
+use crate::operations::hash;
+
+/// Texts that clients have sent once with their hash, of each tenant for itself.
+#[derive(Clone, Debug)]
+pub struct Persisted {
+    is_on: bool,
+    texts: Cache<(TenantId, String), Arc<str>>,
+}
+
+/// What to remember of a request once its document has passed.
+pub struct Registration(Option<(TenantId, String, Arc<str>)>);
+
+impl Persisted {
+    /// Nothing yet; bounded by the bytes of what is remembered, what is used least goes first.
+    pub fn new(config: &Config) -> Self {
+        let texts = Cache::builder()
+            .max_capacity(config.limits.cached_document_bytes.into())
+            .weigher(|_, text: &Arc<str>| u32::try_from(text.len()).unwrap_or(u32::MAX).saturating_add(256))
+            .build();
+        Self { is_on: !config.wire.no_persisted_queries, texts }
+    }
+
+    /// Puts the document into a request that only names it, and refuses a user's document that is not of the list.
+    pub async fn find(
+        &self,
+        app: &App,
+        viewer: Option<&Viewer>,
+        request: &mut Request,
+    ) -> Result<Registration, Refusal> {
+        let id = named(request)?;
+        let mut registration = Registration(None);
+        if let Some((id, is_hash)) = id {
+            let listed = app.operations.as_ref().and_then(|operations| operations.by_id(&id));
+            if !request.query.is_empty() {
+                if is_hash && hash(&request.query) != id {
+                    let message = "the hash of the persisted query is not the query's";
+                    return Err(Refusal::invalid(message, None));
+                }
+                if let Some(viewer) = viewer.filter(|_| self.is_on && is_hash) {
+                    let text = request.query.as_str().into();
+                    registration = Registration(Some((viewer.tenant.id, id, text)));
+                }
+            } else if let Some(document) = listed {
+                request.query = document.to_string();
+            } else if self.is_on || !is_hash {
+                let known = match viewer {
+                    Some(viewer) => self.texts.get(&(viewer.tenant.id, id)).await,
+                    None => None,
+                };
+                let unknown = || Refusal::persisted("PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound");
+                request.query = known.ok_or_else(unknown)?.to_string();
+            } else {
+                return Err(Refusal::persisted("PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"));
+            }
+        }
+        let is_bound = viewer.is_some_and(|viewer| viewer.role == Role::User);
+        if is_bound && app.operations.as_ref().is_some_and(|operations| !operations.holds(&request.query)) {
+            let message = "users may run the operations of this server's list, and no others";
+            return Err(Refusal::of(crate::error::Error::Forbidden(message.into())));
+        }
+        Ok(registration)
+    }
+
+    /// Remembers a document that has passed.
+    pub async fn register(&self, Registration(known): Registration) {
+        if let Some((tenant, hash, text)) = known {
+            self.texts.insert((tenant, hash), text).await;
+        }
+    }
+}
+
+/// The id that a request names its document by, and whether that is a hash as Apollo's clients send it.
+fn named(request: &Request) -> Result<Option<(String, bool)>, Refusal> {
+    if let Some(Value::String(id)) = request.extensions.get("documentId") {
+        return Ok(Some((id.clone(), false)));
+    }
+    let Some(Value::Object(of)) = request.extensions.get("persistedQuery") else { return Ok(None) };
+    let is_version_1 = matches!(of.get("version"), Some(Value::Number(version)) if version.as_i64() == Some(1));
+    match of.get("sha256Hash") {
+        Some(Value::String(hash)) if is_version_1 && hash.len() == 64 => Ok(Some((hash.to_ascii_lowercase(), true))),
+        _ => Err(Refusal::invalid("a persisted query needs version 1 and a sha256Hash of 64 digits", None)),
+    }
+}

@@ -1,0 +1,208 @@
+//! Writes the fragments of an operation out and makes one field of equal ones, as the specification's `CollectFields`
+//! and `MergeSelectionSets` do (<https://spec.graphql.org/September2025/#sec-Field-Collection>).
+//!
+//! The library executes equal fields as often as they stand there: `mutation { send send }` would send twice.
+
+use std::collections::HashMap;
+
+use async_graphql::parser::types::{
+    Directive, Field, FragmentDefinition, InlineFragment, OperationDefinition, OperationType, Selection, SelectionSet,
+    TypeCondition,
+};
+use async_graphql::{Name, Positioned, Variables};
+use async_graphql_value::{ConstValue, Value};
+
+use super::refusal::Refusal;
+use super::types::{TYPES, Types};
+
+type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
+
+/// The name of the object that an operation is asked of.
+pub fn root(of: OperationType) -> &'static str {
+    match of {
+        OperationType::Query => "Query",
+        OperationType::Mutation => "Mutation",
+        OperationType::Subscription => "Subscription",
+    }
+}
+
+/// An operation without fragments, without `@skip` and `@include`, and without equal fields.
+///
+/// The operation must be valid and its fragments within the limits. Fails where two fields want the same place in the
+/// answer and are not the same.
+pub fn merged(
+    fragments: &Fragments,
+    operation: &OperationDefinition,
+    variables: &Variables,
+) -> Result<OperationDefinition, Refusal> {
+    let merger = Merger { types: &TYPES, fragments, operation, variables };
+    let items = merger.set(Some(root(operation.ty)), &[&operation.selection_set.node])?;
+    Ok(OperationDefinition {
+        ty: operation.ty,
+        variable_definitions: operation.variable_definitions.clone(),
+        directives: Vec::new(),
+        selection_set: Positioned::new(items, operation.selection_set.pos),
+    })
+}
+
+struct Merger<'a> {
+    types: &'static Types,
+    fragments: &'a Fragments,
+    operation: &'a OperationDefinition,
+    variables: &'a Variables,
+}
+
+/// Equal fields, in the order in which they were found.
+#[derive(Default)]
+struct Collected<'a> {
+    places: HashMap<&'a str, usize>,
+    fields: Vec<(&'a Positioned<Field>, Vec<&'a SelectionSet>)>,
+}
+
+impl<'a> Merger<'a> {
+    fn set(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, Refusal> {
+        let members = parent.and_then(|parent| self.types.members(parent));
+        let Some(members) = members.filter(|_| sets.iter().any(|set| names_types(set))) else {
+            return self.object(parent, sets);
+        };
+        // What is collected depends on which object it turns out to be: one collection for each.
+        let one = |member: &String| {
+            let on = Positioned::new(Name::new(member), async_graphql::Pos::default());
+            let fragment = InlineFragment {
+                type_condition: Some(Positioned::new(TypeCondition { on }, async_graphql::Pos::default())),
+                directives: Vec::new(),
+                selection_set: Positioned::new(self.object(Some(member), sets)?, async_graphql::Pos::default()),
+            };
+            Ok(Positioned::new(
+                Selection::InlineFragment(Positioned::new(fragment, async_graphql::Pos::default())),
+                async_graphql::Pos::default(),
+            ))
+        };
+        Ok(SelectionSet { items: members.iter().map(one).collect::<Result<_, Refusal>>()? })
+    }
+
+    /// Of an object, or of an interface whose objects are all asked the same.
+    fn object(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, Refusal> {
+        let mut collected = Collected::default();
+        for set in sets {
+            self.collect(parent, set, &mut collected)?;
+        }
+        let one = |(field, sets): (&Positioned<Field>, Vec<&'a SelectionSet>)| {
+            let child = self.types.field(parent, &field.node.name.node).map(|field| field.of.as_str());
+            let selection_set = self.set(child, &sets)?;
+            let merged = Field {
+                alias: field.node.alias.clone(),
+                name: field.node.name.clone(),
+                arguments: field.node.arguments.clone(),
+                directives: Vec::new(),
+                selection_set: Positioned::new(selection_set, field.node.selection_set.pos),
+            };
+            Ok(Positioned::new(Selection::Field(Positioned::new(merged, field.pos)), field.pos))
+        };
+        Ok(SelectionSet { items: collected.fields.into_iter().map(one).collect::<Result<_, Refusal>>()? })
+    }
+
+    fn collect(
+        &self,
+        parent: Option<&str>,
+        set: &'a SelectionSet,
+        collected: &mut Collected<'a>,
+    ) -> Result<(), Refusal> {
+        for selection in &set.items {
+            if self.is_left_out(selection.node.directives()) {
+                continue;
+            }
+            match &selection.node {
+                Selection::Field(field) => collected.add(field)?,
+                Selection::InlineFragment(fragment) => {
+                    let on = fragment.node.type_condition.as_ref().map(|condition| condition.node.on.node.as_str());
+                    if on.is_none_or(|on| self.applies(on, parent)) {
+                        self.collect(parent, &fragment.node.selection_set.node, collected)?;
+                    }
+                }
+                Selection::FragmentSpread(spread) => {
+                    let Some(fragment) = self.fragments.get(&spread.node.fragment_name.node) else { continue };
+                    if self.applies(&fragment.node.type_condition.node.on.node, parent) {
+                        self.collect(parent, &fragment.node.selection_set.node, collected)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is asked of `on` is asked of an object `parent`; all types of introspection are objects.
+    fn applies(&self, on: &str, parent: Option<&str>) -> bool {
+        let Some(parent) = parent else { return true };
+        on == parent || self.types.members(on).is_some_and(|members| members.iter().any(|member| member == parent))
+    }
+
+    fn is_left_out(&self, directives: &[Positioned<Directive>]) -> bool {
+        directives.iter().any(|directive| {
+            let wanted = match directive.node.name.node.as_str() {
+                "skip" => false,
+                "include" => true,
+                _ => return false,
+            };
+            directive.node.get_argument("if").is_some_and(|value| self.truth(&value.node) != Some(wanted))
+        })
+    }
+
+    fn truth(&self, value: &Value) -> Option<bool> {
+        match value {
+            Value::Boolean(truth) => Some(*truth),
+            Value::Variable(name) => match self.variables.get(name) {
+                Some(ConstValue::Boolean(truth)) => Some(*truth),
+                Some(_) => None,
+                None => {
+                    let mut definitions = self.operation.variable_definitions.iter();
+                    let definition = definitions.find(|definition| definition.node.name.node == *name)?;
+                    match definition.node.default_value() {
+                        Some(ConstValue::Boolean(truth)) => Some(*truth),
+                        _ => None,
+                    }
+                }
+            },
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Collected<'a> {
+    fn add(&mut self, field: &'a Positioned<Field>) -> Result<(), Refusal> {
+        let key = field.node.response_key().node.as_str();
+        let set = &field.node.selection_set.node;
+        if let Some(place) = self.places.get(key) {
+            let (first, sets) = &mut self.fields[*place];
+            if !is_same(&first.node, &field.node) {
+                let message = format!("two fields called {key:?} differ in what they ask for: give one an alias");
+                return Err(Refusal::invalid(message, Some(field.pos)));
+            }
+            if !set.items.is_empty() {
+                sets.push(set);
+            }
+        } else {
+            self.places.insert(key, self.fields.len());
+            let sets = if set.items.is_empty() { Vec::new() } else { vec![set] };
+            self.fields.push((field, sets));
+        }
+        Ok(())
+    }
+}
+
+/// Whether any part of a selection is for some objects only.
+fn names_types(set: &SelectionSet) -> bool {
+    set.items.iter().any(|selection| match &selection.node {
+        Selection::Field(_) => false,
+        Selection::FragmentSpread(_) => true,
+        Selection::InlineFragment(fragment) => {
+            fragment.node.type_condition.is_some() || names_types(&fragment.node.selection_set.node)
+        }
+    })
+}
+
+fn is_same(one: &Field, other: &Field) -> bool {
+    one.name.node == other.name.node
+        && one.arguments.len() == other.arguments.len()
+        && one.arguments.iter().all(|(name, value)| other.get_argument(&name.node).is_some_and(|other| other == value))
+}

@@ -1,0 +1,97 @@
+//! How large a document is once its fragments are written out, without writing them out.
+
+use std::collections::HashMap;
+
+use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
+
+use super::refusal::Refusal;
+use crate::config::LimitsConfig;
+
+/// How far selections and fragments may nest in each other before we stop looking.
+const LEVELS: usize = 64;
+
+/// How much a selection holds with all that it spreads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Fields, spreads and inline fragments.
+    pub fields: usize,
+    pub directives: usize,
+}
+
+impl Weight {
+    fn add(&mut self, other: Self) {
+        self.fields = self.fields.saturating_add(other.fields);
+        self.directives = self.directives.saturating_add(other.directives);
+    }
+}
+
+/// The weight of all operations together, within the limits.
+///
+/// Each fragment is weighed once, however often it is spread: fragments that spread the next one twice double what
+/// the validation does, level by level, and no limit of the library looks before it has begun.
+pub fn weigh(document: &ExecutableDocument, limits: &LimitsConfig) -> Result<Weight, Refusal> {
+    let mut scales = Scales { document, fragments: HashMap::new() };
+    let mut all = Weight::default();
+    for (_, operation) in document.operations.iter() {
+        let definitions = &operation.node.variable_definitions;
+        all.directives += operation.node.directives.len();
+        all.directives += definitions.iter().map(|definition| definition.node.directives.len()).sum::<usize>();
+        all.add(scales.set(&operation.node.selection_set.node, 0)?);
+    }
+    for name in document.fragments.keys() {
+        // Those that nobody spreads are validated, too.
+        if !scales.fragments.contains_key(name.as_str()) {
+            all.add(scales.fragment(name, 0)?);
+        }
+    }
+    if all.fields > limits.fields {
+        let what = "fields and fragments, with fragments written out";
+        return Err(Refusal::limit("fields", what, limits.fields));
+    }
+    if all.directives > limits.directives {
+        return Err(Refusal::limit("directives", "directives", limits.directives));
+    }
+    Ok(all)
+}
+
+struct Scales<'a> {
+    document: &'a ExecutableDocument,
+    /// Nothing for those that are being weighed.
+    fragments: HashMap<&'a str, Option<Weight>>,
+}
+
+impl<'a> Scales<'a> {
+    fn set(&mut self, set: &'a SelectionSet, level: usize) -> Result<Weight, Refusal> {
+        if level > LEVELS {
+            return Err(Refusal::limit("depth", "selections and fragments within each other", LEVELS));
+        }
+        let mut all = Weight::default();
+        for selection in &set.items {
+            all.add(Weight { fields: 1, directives: selection.node.directives().len() });
+            all.add(match &selection.node {
+                Selection::Field(field) => self.set(&field.node.selection_set.node, level + 1)?,
+                Selection::InlineFragment(fragment) => self.set(&fragment.node.selection_set.node, level + 1)?,
+                Selection::FragmentSpread(spread) => self.fragment(&spread.node.fragment_name.node, level)?,
+            });
+        }
+        Ok(all)
+    }
+
+    fn fragment(&mut self, name: &str, level: usize) -> Result<Weight, Refusal> {
+        let Some((name, fragment)) = self.document.fragments.get_key_value(name) else {
+            return Ok(Weight::default());
+        };
+        match self.fragments.get(name.as_str()) {
+            Some(Some(weight)) => return Ok(*weight),
+            Some(None) => {
+                return Err(Refusal::invalid("a fragment must not spread itself", Some(fragment.pos)));
+            }
+            None => {}
+        }
+        self.fragments.insert(name, None);
+        let mut weight = Weight { fields: 0, directives: fragment.node.directives.len() };
+        weight.add(self.set(&fragment.node.selection_set.node, level + 1)?);
+        self.fragments.insert(name, Some(weight));
+        Ok(weight)
+    }
+}

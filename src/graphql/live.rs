@@ -1,0 +1,84 @@
+//! Subscriptions: what happens, as it happens.
+
+use std::sync::Arc;
+
+use async_graphql::connection::{Edge, EmptyFields};
+use async_graphql::{Context, Result, Subscription};
+use entity::ids::UserId;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+
+use super::context::Call;
+use super::inbox::{InboxItem, Items, seq_at};
+use super::overview::{Overview, wish};
+use crate::domain::live::{self, Feed, Watch};
+use crate::domain::tenant::Tenant;
+use crate::error::Error;
+use crate::seal::Kind;
+
+type ItemEdge = Edge<String, InboxItem, EmptyFields, Items>;
+
+#[derive(Default)]
+pub struct InboxSubscription;
+
+#[Subscription]
+impl InboxSubscription {
+    /// Every new item of the viewer, in order, of these types or of all. With `after`, first everything newer than that
+    /// cursor (`overview.cursor`, or that of an item): nothing is missed and nothing comes twice, whatever happened to the
+    /// connection or the server in between. A cursor from before the retention window, or of another inbox, is
+    /// `BAD_USER_INPUT`; whoever falls 256 items behind is ended with `UNAVAILABLE` and resumes from his last cursor. USER.
+    async fn item_received(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        types: Option<Vec<String>>,
+    ) -> Result<impl Stream<Item = Result<ItemEdge>> + use<>> {
+        let (call, user) = Call::user(ctx).await?;
+        let place = |cursor: String| {
+            let place = seq_at(call, user, &cursor);
+            let message = "is no cursor of this inbox: start from the cursor of a fresh overview";
+            place.ok_or_else(|| Error::bad_input("after", message))
+        };
+        let after = after.map(place).transpose()?;
+        let feed = live::items(call.app, call.tenant, user, after, types).await?;
+        Ok(edges(feed, call.tenant.clone(), user))
+    }
+
+    /// The overview of the viewer, at once and after every change of it (new items, read on another device, retraction,
+    /// expiry); bursts are merged to ten a second, and the last state always comes. Arguments as for `User.overview`. USER.
+    async fn overview_changed(
+        &self,
+        ctx: &Context<'_>,
+        types: Option<Vec<String>>,
+        cap: Option<i32>,
+    ) -> Result<impl Stream<Item = Result<Overview>> + use<>> {
+        let (call, user) = Call::user(ctx).await?;
+        let watch = live::overviews(call.app, call.tenant, user, wish(ctx, types, cap)).await?;
+        Ok(overviews(watch))
+    }
+}
+
+/// The items of a feed until it fails, with their cursors.
+fn edges(feed: Feed, tenant: Arc<Tenant>, user: UserId) -> impl Stream<Item = Result<ItemEdge>> {
+    unfold(Some((feed, tenant)), move |state| async move {
+        let (mut feed, tenant) = state?;
+        match feed.next().await {
+            Ok(item) => {
+                let cursor = tenant.seal.close(Kind::Cursor, user.0, item.seq.0);
+                Some((Ok(Edge::new(cursor, InboxItem(item))), Some((feed, tenant))))
+            }
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}
+
+/// Overviews until there can be no more.
+fn overviews(watch: Watch) -> impl Stream<Item = Result<Overview>> {
+    unfold(Some(watch), async |watch| {
+        let mut watch = watch?;
+        match watch.next().await {
+            Ok(overview) => Some((Ok(Overview(overview)), Some(watch))),
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}

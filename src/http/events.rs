@@ -1,0 +1,47 @@
+//! GraphQL over server-sent events, in distinct connections
+//! (<https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md>).
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use async_graphql::Response as GraphqlResponse;
+use axum::http::header;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{StreamExt, once};
+
+use super::Server;
+use super::session::Session;
+use crate::auth::Claims;
+use crate::graphql::{Admitted, Viewer};
+
+/// A comment is sent when nothing else was for this long, so that nobody in between takes the stream for dead.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
+/// cut off (the token has expired, or the server restarts), and its client comes back.
+pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session, admitted: Admitted) -> Response {
+    let left = claims.exp.saturating_mul(1000).saturating_sub(server.app.now()).max(0);
+    let left = Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365));
+    let sessions = server.sessions.clone();
+    let cut_off = async move {
+        let _session = session;
+        tokio::select! {
+            () = tokio::time::sleep(left) => {}
+            () = sessions.stopped() => {}
+        }
+    };
+    let results = server.schema.stream(viewer, admitted).map(|response| next(&response));
+    let events = results.chain(once(async { Event::default().event("complete").data("") }));
+    let events = events.map(Ok::<_, Infallible>).take_until(Box::pin(cut_off)).boxed();
+    let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    // Proxies that gather an answer before they pass it on (nginx) are told not to.
+    answer.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
+    answer
+}
+
+fn next(response: &GraphqlResponse) -> Event {
+    // A response is always JSON.
+    let data = serde_json::to_string(response).unwrap_or_default();
+    Event::default().event("next").data(data)
+}

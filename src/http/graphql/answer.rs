@@ -1,0 +1,125 @@
+//! What goes out, and under which status.
+
+use async_graphql::{Response as GraphqlResponse, Value};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::error::Error;
+use crate::graphql::error_code;
+
+const GRAPHQL_JSON: &str = "application/graphql-response+json";
+/// The media type of requests, and the older one of answers.
+pub const JSON: &str = "application/json";
+/// A stream of answers.
+pub const EVENTS: &str = "text/event-stream";
+
+/// The media type to answer in; nothing where the client takes none of the three.
+pub fn media(headers: &HeaderMap) -> Option<&'static str> {
+    let Some(accept) = headers.get(header::ACCEPT) else { return Some(JSON) };
+    let accept = accept.to_str().unwrap_or_default();
+    let ranges = accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    ranges
+        .filter_map(|range| match range.as_str() {
+            EVENTS => Some(EVENTS),
+            GRAPHQL_JSON => Some(GRAPHQL_JSON),
+            JSON | "application/*" | "*/*" => Some(JSON),
+            _ => None,
+        })
+        .max_by_key(|media| (*media == EVENTS, *media == GRAPHQL_JSON))
+}
+
+/// To a client that takes no media type of ours.
+pub fn not_acceptable() -> Response {
+    let error = Error::bad_input("accept", format!("must take {GRAPHQL_JSON}, {JSON} or {EVENTS}"));
+    refusal(JSON, StatusCode::NOT_ACCEPTABLE, &error)
+}
+
+/// What came of a request that the schema has seen.
+pub fn answer(media: &'static str, response: &GraphqlResponse) -> Response {
+    if !is_refused(response) {
+        return match serde_json::to_string(response) {
+            Ok(body) => respond(media, StatusCode::OK, body),
+            Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
+        };
+    }
+    let extension = |name: &str| response.errors.first()?.extensions.as_ref()?.get(name).cloned();
+    let code = match extension("code") {
+        Some(Value::String(code)) => code,
+        _ => String::new(),
+    };
+    let mut answer = match serde_json::to_string(&json!({ "errors": response.errors })) {
+        Ok(body) => respond(media, status(&code, media), body),
+        Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
+    };
+    if let Some(Value::Number(seconds)) = extension("retryAfter")
+        && let Ok(seconds) = HeaderValue::from_str(&seconds.to_string())
+    {
+        answer.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    authenticate(&mut answer);
+    answer
+}
+
+/// Whether a request was never executed: then there is no data at all.
+pub fn is_refused(response: &GraphqlResponse) -> bool {
+    response.data == Value::Null && response.errors.iter().any(|error| error.path.is_empty())
+}
+
+/// The status of a request that was not executed. What concerns proxies and retries has it under both media types;
+/// what is wrong with the query only under the newer one, where the older says 200.
+fn status(code: &str, media: &str) -> StatusCode {
+    match code {
+        "UNAUTHENTICATED" => StatusCode::UNAUTHORIZED,
+        "RATE_LIMITED" => StatusCode::TOO_MANY_REQUESTS,
+        "UNAVAILABLE" => StatusCode::SERVICE_UNAVAILABLE,
+        "INTERNAL" => StatusCode::INTERNAL_SERVER_ERROR,
+        // As Apollo's server has it: the client sends the same again, with the query.
+        "PERSISTED_QUERY_NOT_FOUND" | "PERSISTED_QUERY_NOT_SUPPORTED" => StatusCode::OK,
+        _ if media != GRAPHQL_JSON => StatusCode::OK,
+        "FORBIDDEN" => StatusCode::FORBIDDEN,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// To a request that the schema has not seen.
+pub fn refusal(media: &'static str, status: StatusCode, error: &Error) -> Response {
+    if let Error::Internal(cause) = error {
+        tracing::error!(error = ?cause, "a request failed");
+    }
+    let mut answer = respond(media, status, json!({ "errors": [described(error)] }).to_string());
+    authenticate(&mut answer);
+    answer
+}
+
+/// An error as clients see it.
+pub fn described(error: &Error) -> serde_json::Value {
+    let mut extensions = json!({ "code": error_code(error) });
+    if let Error::BadInput { field, .. } = error
+        && !field.is_empty()
+    {
+        extensions["field"] = json!(field);
+    }
+    json!({ "message": error.to_string(), "extensions": extensions })
+}
+
+/// Says how to authenticate to whoever has not (RFC 9110, section 15.5.2).
+fn authenticate(answer: &mut Response) {
+    if answer.status() == StatusCode::UNAUTHORIZED {
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+}
+
+fn respond(media: &'static str, status: StatusCode, body: String) -> Response {
+    let kind = if media == GRAPHQL_JSON {
+        "application/graphql-response+json; charset=utf-8"
+    } else {
+        "application/json; charset=utf-8"
+    };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    (status, headers, body).into_response()
+}

@@ -1,0 +1,293 @@
+//! GraphQL over WebSocket (<https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md>,
+//! the sub-protocol `graphql-transport-ws`).
+//!
+//! One task a socket. What it waits for besides its client are its operations, the end of its token, and the end of
+//! the server.
+
+mod message;
+
+use std::time::Duration;
+
+use async_graphql::parser::types::OperationType;
+use async_graphql::{Request, Response as GraphqlResponse, ServerError, Value as GraphqlValue};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{BoxStream, StreamExt, once};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_stream::StreamMap;
+
+use super::graphql::answer::{described, is_refused};
+use super::session::Session;
+use super::{Server, cors, graphql};
+use crate::auth::Claims;
+use crate::error::{Error, Result};
+use crate::graphql::Viewer;
+use message::{Received, complete, error, next};
+
+const PROTOCOL: &str = "graphql-transport-ws";
+
+/// The most bytes of a message from a client. One of up to twice as many is told so, a longer one is not even read.
+const MESSAGE_BYTES: usize = 64 * 1024;
+
+/// How long a client may take to begin.
+const INIT_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a client may take to accept a message.
+const WRITE_WITHIN: Duration = Duration::from_secs(30);
+
+/// A client of whom nothing is heard for this long is pinged, and after as long again given up.
+const PING_AFTER: Duration = Duration::from_secs(25);
+
+/// The most operations of a socket at the same time.
+const OPERATIONS: usize = 32;
+
+/// Why a socket is closed: the protocol's codes, and those of RFC 6455 with IANA's additions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+enum Close {
+    TooBig = 1009,
+    ServiceRestart = 1012,
+    TryAgainLater = 1013,
+    BadRequest = 4400,
+    Unauthorized = 4401,
+    Forbidden = 4403,
+    InitTimeout = 4408,
+    SubscriberExists = 4409,
+    TooManyInits = 4429,
+}
+
+/// How a socket ends: by a word of ours, or because the client has gone.
+type Ending = Option<(Close, String)>;
+
+/// Switches to the protocol, if that is what the client asks for.
+pub fn upgrade(
+    server: Server,
+    headers: &HeaderMap,
+    upgrade: std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade.protocols([PROTOCOL]),
+        Err(rejection) => return rejection.into_response(),
+    };
+    if upgrade.selected_protocol().is_none() {
+        let message = format!("the sub-protocol must be {PROTOCOL}\n");
+        return (StatusCode::BAD_REQUEST, message).into_response();
+    }
+    if server.sessions.are_stopping() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
+    }
+    if !cors::origin_allowed(&server.app.config, headers) {
+        return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
+    }
+    let token = graphql::bearer(headers).map(str::to_owned);
+    upgrade
+        .max_message_size(2 * MESSAGE_BYTES)
+        .max_frame_size(2 * MESSAGE_BYTES)
+        .read_buffer_size(2048)
+        .write_buffer_size(0)
+        .on_upgrade(move |socket| Connection::new(server, socket).serve(token))
+}
+
+/// What an operation gives.
+enum Output {
+    Next(Box<GraphqlResponse>),
+    /// It was refused, or can give nothing more.
+    Failed(Vec<ServerError>),
+    End,
+}
+
+struct Connection {
+    server: Server,
+    socket: WebSocket,
+    operations: StreamMap<String, BoxStream<'static, Output>>,
+    client: Option<Client>,
+    heard_at: Instant,
+    is_pinged: bool,
+}
+
+/// Who has shown a token.
+struct Client {
+    viewer: Viewer,
+    expires_at: Instant,
+    _session: Session,
+}
+
+impl Connection {
+    fn new(server: Server, socket: WebSocket) -> Self {
+        Self { server, socket, operations: StreamMap::new(), client: None, heard_at: Instant::now(), is_pinged: false }
+    }
+
+    /// From the upgrade to the close. `token` was sent with the upgrade, and counts where the init has none.
+    async fn serve(mut self, token: Option<String>) {
+        let ending = self.converse(token).await;
+        if let Some((code, reason)) = ending {
+            // A close frame holds 123 bytes of reason.
+            let reason: String = reason.chars().take(60).collect();
+            let frame = CloseFrame { code: code as u16, reason: reason.into() };
+            let _ = timeout(WRITE_WITHIN, self.socket.send(Message::Close(Some(frame)))).await;
+        }
+    }
+
+    async fn converse(&mut self, token: Option<String>) -> Ending {
+        let began_at = Instant::now();
+        let sessions = self.server.sessions.clone();
+        let stopped = sessions.stopped();
+        tokio::pin!(stopped);
+        loop {
+            let patience = self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER };
+            let limit = self.client.as_ref().map_or(began_at + INIT_WITHIN, |client| client.expires_at);
+            let outcome = tokio::select! {
+                message = self.socket.recv() => match message {
+                    Some(Ok(message)) => self.hear(message, token.as_deref()).await,
+                    Some(Err(_)) | None => Err(None),
+                },
+                Some((id, output)) = self.operations.next(), if !self.operations.is_empty() => self.say(id, output).await,
+                () = sleep_until(limit) => match self.client {
+                    None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
+                    Some(_) => end(Close::Forbidden, "the token has expired"),
+                },
+                () = sleep_until(patience) => self.ping().await,
+                () = &mut stopped => end(Close::ServiceRestart, "the server is restarting"),
+            };
+            if let Err(ending) = outcome {
+                return ending;
+            }
+        }
+    }
+
+    async fn hear(&mut self, message: Message, token: Option<&str>) -> Result<(), Ending> {
+        self.heard_at = Instant::now();
+        self.is_pinged = false;
+        let text = match message {
+            Message::Text(text) if text.len() > MESSAGE_BYTES => {
+                return end(Close::TooBig, "a message has at most 64 KiB");
+            }
+            Message::Text(text) => text,
+            Message::Binary(_) => return end(Close::BadRequest, "messages are text"),
+            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+            Message::Close(_) => return Err(None),
+        };
+        match message::parse(&text).map_err(|why| Some((Close::BadRequest, why)))? {
+            Received::Init(_) if self.client.is_some() => end(Close::TooManyInits, "too many initialisation requests"),
+            Received::Init(payload) => {
+                let token = payload.token().or(token.map(str::to_owned));
+                self.client = Some(admit(&self.server, token).await?);
+                self.send(message::ACK.into()).await
+            }
+            Received::Ping(payload) => {
+                if let Some(token) = payload.token() {
+                    self.renew(token).await?;
+                }
+                self.send(message::PONG.into()).await
+            }
+            Received::Pong => Ok(()),
+            Received::Subscribe { id, request } => self.begin(id, *request).await,
+            Received::Complete { id } => {
+                self.operations.remove(&id);
+                Ok(())
+            }
+        }
+    }
+
+    /// A client that shows a newer token of his may stay longer.
+    async fn renew(&mut self, token: String) -> Result<(), Ending> {
+        let (viewer, claims) = check(&self.server, Some(token)).await?;
+        let expires_at = expiry(&self.server, &claims);
+        let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
+        let own = &client.viewer;
+        if (own.tenant.id, own.role, &own.sub) != (viewer.tenant.id, viewer.role, &viewer.sub) {
+            return end(Close::Forbidden, "the token is somebody else's");
+        }
+        client.expires_at = expires_at;
+        Ok(())
+    }
+
+    async fn begin(&mut self, id: String, request: Request) -> Result<(), Ending> {
+        let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
+        if self.operations.contains_key(&id) {
+            return end(Close::SubscriberExists, &format!("Subscriber for {id} already exists"));
+        }
+        if self.operations.len() >= OPERATIONS {
+            let refusal = Error::Unavailable(format!("at most {OPERATIONS} operations of a socket at the same time"));
+            return self.send(error(&id, &[described(&refusal)])).await;
+        }
+        let viewer = client.viewer.clone();
+        let admitted = match self.server.schema.admit(Some(&viewer), request).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return self.send(error(&id, &refusal.errors)).await,
+        };
+        let is_subscription = admitted.operation == OperationType::Subscription;
+        let responses = self.server.schema.stream(viewer, admitted);
+        let output = move |response: GraphqlResponse| {
+            let has_nothing = response.data == GraphqlValue::Null && !response.errors.is_empty();
+            if is_refused(&response) || (is_subscription && has_nothing) {
+                return Output::Failed(response.errors);
+            }
+            Output::Next(Box::new(response))
+        };
+        let outputs = responses.map(output).chain(once(async { Output::End }));
+        self.operations.insert(id, outputs.boxed());
+        Ok(())
+    }
+
+    async fn say(&mut self, id: String, output: Output) -> Result<(), Ending> {
+        match output {
+            Output::Failed(errors) => {
+                self.operations.remove(&id);
+                self.send(error(&id, &errors)).await
+            }
+            Output::Next(response) => self.send(next(&id, &response)).await,
+            Output::End => self.send(complete(&id)).await,
+        }
+    }
+
+    async fn ping(&mut self) -> Result<(), Ending> {
+        if self.is_pinged {
+            return Err(None);
+        }
+        self.is_pinged = true;
+        self.write(Message::Ping(Vec::new().into())).await
+    }
+
+    async fn send(&mut self, text: String) -> Result<(), Ending> {
+        self.write(Message::Text(text.into())).await
+    }
+
+    async fn write(&mut self, message: Message) -> Result<(), Ending> {
+        match timeout(WRITE_WITHIN, self.socket.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(None),
+        }
+    }
+}
+
+fn end(code: Close, reason: &str) -> Result<(), Ending> {
+    Err(Some((code, reason.to_owned())))
+}
+
+/// The client behind a token, if he may have one session more.
+async fn admit(server: &Server, token: Option<String>) -> Result<Client, Ending> {
+    let (viewer, claims) = check(server, token).await?;
+    let session = turned_away(server.sessions.enter(&viewer))?;
+    Ok(Client { viewer, expires_at: expiry(server, &claims), _session: session })
+}
+
+async fn check(server: &Server, token: Option<String>) -> Result<(Viewer, Claims), Ending> {
+    turned_away(graphql::verified(server, token.as_deref()).await)
+}
+
+/// A client that is not admitted shows another token, or comes again later.
+fn turned_away<T>(admitted: Result<T>) -> Result<T, Ending> {
+    admitted.map_err(|error| {
+        let is_unknown = matches!(error, Error::Unauthenticated(_));
+        Some((if is_unknown { Close::Forbidden } else { Close::TryAgainLater }, error.to_string()))
+    })
+}
+
+/// When a token ends, by this machine's steady clock.
+fn expiry(server: &Server, claims: &Claims) -> Instant {
+    let left = claims.exp.saturating_mul(1000).saturating_sub(server.app.now()).max(0);
+    // A year is as good as for ever, and can be added to an instant.
+    Instant::now() + Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365))
+}

@@ -1,0 +1,85 @@
+//! The messages of `graphql-transport-ws`.
+
+use async_graphql::{Request, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::http::graphql::request;
+
+/// The answer to `connection_init`.
+pub const ACK: &str = r#"{"type":"connection_ack"}"#;
+/// The answer to `ping`.
+pub const PONG: &str = r#"{"type":"pong"}"#;
+
+/// What a client says.
+pub enum Received {
+    Init(Payload),
+    Ping(Payload),
+    Pong,
+    Subscribe { id: String, request: Box<Request> },
+    Complete { id: String },
+}
+
+/// What comes with an init or a ping.
+pub struct Payload(Map<String, Value>);
+
+impl Payload {
+    /// A token: under `authorization` in any case, with or without `Bearer`, or under `token`.
+    pub fn token(&self) -> Option<String> {
+        let is_named = |name: &str| name.eq_ignore_ascii_case("authorization") || name == "token";
+        let value = self.0.iter().find(|(name, _)| is_named(name))?.1.as_str()?;
+        let token = match value.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token,
+            _ => value,
+        };
+        Some(token.trim().to_owned())
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    r#type: String,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    payload: Option<Value>,
+}
+
+/// Reads a message, or says what is wrong with it.
+pub fn parse(text: &str) -> Result<Received, String> {
+    let envelope: Envelope = serde_json::from_str(text).map_err(|_| "the message is malformed".to_owned())?;
+    let payload = |payload: Option<Value>| match payload {
+        None | Some(Value::Null) => Ok(Payload(Map::new())),
+        Some(Value::Object(fields)) => Ok(Payload(fields)),
+        Some(_) => Err("the payload must be an object".to_owned()),
+    };
+    let id =
+        |id: Option<String>| id.filter(|id| !id.is_empty()).ok_or_else(|| "the message must have an id".to_owned());
+    match envelope.r#type.as_str() {
+        "connection_init" => Ok(Received::Init(payload(envelope.payload)?)),
+        "ping" => Ok(Received::Ping(payload(envelope.payload)?)),
+        "pong" => payload(envelope.payload).map(|_| Received::Pong),
+        "complete" => Ok(Received::Complete { id: id(envelope.id)? }),
+        "subscribe" => {
+            let Some(Value::Object(fields)) = envelope.payload else { return Err("subscribe needs a payload".into()) };
+            let request = request(fields).map_err(|error| error.to_string())?;
+            Ok(Received::Subscribe { id: id(envelope.id)?, request: Box::new(request) })
+        }
+        _ => Err("the message is of no known type".into()),
+    }
+}
+
+/// One result of an operation.
+pub fn next(id: &str, response: &Response) -> String {
+    json!({ "type": "next", "id": id, "payload": response }).to_string()
+}
+
+/// An operation was refused, and has ended.
+pub fn error(id: &str, errors: &[impl Serialize]) -> String {
+    json!({ "type": "error", "id": id, "payload": errors }).to_string()
+}
+
+/// An operation has ended.
+pub fn complete(id: &str) -> String {
+    json!({ "type": "complete", "id": id }).to_string()
+}

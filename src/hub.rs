@@ -1,0 +1,86 @@
+//! The hub tells open sessions, here and on other nodes, that there is news.
+//!
+//! What it passes on are [`Notice`]s: they name channels and users, never what was sent. A notice that is lost makes
+//! a session late, never wrong, for whoever hears of news reads the database, and the end of the log is looked at
+//! once a second anyway.
+
+mod bus;
+mod notice;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use entity::ids::TenantId;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+pub use bus::Bus;
+pub use notice::Notice;
+
+/// Who listens in this process, and what other nodes are still to be told.
+#[derive(Debug, Default)]
+pub struct Hub {
+    ears: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
+    outgoing: Outgoing,
+}
+
+/// Notices that wait for the bus, those of a tenant merged into one.
+#[derive(Debug, Default)]
+struct Outgoing {
+    waiting: Mutex<HashMap<TenantId, Notice>>,
+    is_wanted: bool,
+    told: Notify,
+}
+
+impl Hub {
+    /// With a bus to other nodes, or without.
+    pub fn new(has_bus: bool) -> Self {
+        Self { outgoing: Outgoing { is_wanted: has_bus, ..Outgoing::default() }, ..Self::default() }
+    }
+
+    /// Passes a notice on, here at once and to the other nodes as soon as the bus takes it. Call it after the commit.
+    pub fn tell(&self, notice: Notice) {
+        if notice.is_empty() {
+            return;
+        }
+        if self.outgoing.is_wanted {
+            let mut waiting = self.outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.entry(notice.tenant).or_insert_with(|| Notice::of(notice.tenant)).merge(&notice);
+            self.outgoing.told.notify_one();
+        }
+        self.hear(notice);
+    }
+
+    /// All notices about a tenant from now on. Only the latest to ask for them gets them.
+    pub fn listen(&self, tenant: TenantId) -> UnboundedReceiver<Arc<Notice>> {
+        let (ear, notices) = unbounded_channel();
+        self.ears.lock().unwrap_or_else(PoisonError::into_inner).insert(tenant, ear);
+        notices
+    }
+
+    /// Nobody wants to hear about the tenant any more.
+    pub fn ignore(&self, tenant: TenantId) {
+        self.ears.lock().unwrap_or_else(PoisonError::into_inner).remove(&tenant);
+    }
+
+    fn hear(&self, notice: Notice) {
+        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ear) = ears.get(&notice.tenant) {
+            // Who has gone away does not want to know.
+            let _ = ear.send(Arc::new(notice));
+        }
+    }
+
+    /// Something may have been missed: everybody who listens shall look for himself.
+    fn hear_that_anything_may_have_happened(&self) {
+        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        for (tenant, ear) in ears.iter() {
+            let _ = ear.send(Arc::new(Notice { everybody: true, ..Notice::of(*tenant) }));
+        }
+    }
+
+    fn take_outgoing(&self) -> Vec<Notice> {
+        let mut waiting = self.outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.drain().map(|(_, notice)| notice).collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! The bus between nodes: PostgreSQL's LISTEN and NOTIFY, or publish and subscribe of Redis.
+//!
+//! It may lose, repeat or delay what it carries, and may go away and come back. Each node counts what it sends and
+//! tells the count once a second, so that the others notice what they missed; and hears itself, so that it notices a
+//! bus that has fallen silent. While the bus is away everybody looks for himself, once a second.
+
+mod postgres;
+mod redis;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use super::{Hub, Notice};
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+
+/// How often a node tells its count, and how often everybody looks for himself while the bus is away.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// A bus on which not even our own count is heard for this long is away.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// A node that is not heard of for this long has ended.
+const FORGET: Duration = Duration::from_mins(1);
+
+/// The most bytes of a message: PostgreSQL takes 8,000.
+const BYTES: usize = 7900;
+
+/// Where other nodes are told, and heard.
+#[derive(Clone, Debug)]
+pub enum Bus {
+    /// `LISTEN` and `NOTIFY` in the database at this URL.
+    Postgres(String),
+    /// `SUBSCRIBE` and `PUBLISH` on the Redis server at this URL, in a channel of this name.
+    Redis { url: String, channel: String },
+}
+
+/// What travels.
+#[derive(Debug, Serialize, Deserialize)]
+struct Message {
+    node: u64,
+    /// How many messages with notices the node has sent, this one included.
+    count: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<Notice>,
+}
+
+enum Reader {
+    Postgres(postgres::Reader),
+    Redis(redis::Reader),
+}
+
+enum Writer {
+    Postgres(postgres::Writer),
+    Redis(redis::Writer),
+}
+
+impl Bus {
+    async fn connect(&self) -> Result<(Reader, Writer)> {
+        match self {
+            Self::Postgres(url) => {
+                let (reader, writer) = postgres::connect(url).await?;
+                Ok((Reader::Postgres(reader), Writer::Postgres(writer)))
+            }
+            Self::Redis { url, channel } => {
+                let (reader, writer) = redis::connect(url, channel).await?;
+                Ok((Reader::Redis(reader), Writer::Redis(writer)))
+            }
+        }
+    }
+
+    /// Carries notices between this node's hub and the others', for as long as it is polled.
+    pub async fn run(&self, hub: &Hub, metrics: &Metrics) -> Result<()> {
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(Error::internal)?;
+        let link = Link {
+            hub,
+            metrics,
+            node: u64::from_le_bytes(number) >> 11,
+            sent: Mutex::new(Sent { count: 0, last: Instant::now() }),
+        };
+        let mut was_away = false;
+        metrics.bus_connected.set(0);
+        loop {
+            let failure = match timeout(SILENCE, self.connect()).await {
+                Ok(Ok((reader, writer))) => {
+                    metrics.bus_connected.set(1);
+                    if std::mem::take(&mut was_away) {
+                        tracing::info!("the bus between nodes is back");
+                    }
+                    // Whatever was told before we listened.
+                    hub.hear_that_anything_may_have_happened();
+                    let ended = tokio::try_join!(link.hear(reader), link.speak(writer));
+                    metrics.bus_connected.set(0);
+                    ended.err().unwrap_or_else(|| Error::Unavailable("it ended".into()))
+                }
+                Ok(Err(error)) => error,
+                Err(_) => Error::Unavailable("it does not answer".into()),
+            };
+            if !std::mem::replace(&mut was_away, true) {
+                tracing::warn!(%failure, "the bus between nodes is away: sessions are late by up to a second");
+            }
+            hub.hear_that_anything_may_have_happened();
+            sleep(BEAT).await;
+        }
+    }
+}
+
+/// This node's end of the bus.
+struct Link<'a> {
+    hub: &'a Hub,
+    metrics: &'a Metrics,
+    node: u64,
+    sent: Mutex<Sent>,
+}
+
+struct Sent {
+    count: u64,
+    last: Instant,
+}
+
+impl Link<'_> {
+    async fn hear(&self, mut reader: Reader) -> Result<()> {
+        let mut peers: HashMap<u64, (u64, Instant)> = HashMap::new();
+        loop {
+            let text = timeout(SILENCE, reader.next()).await;
+            let text = text.map_err(|_| Error::Unavailable("it has fallen silent".into()))??;
+            let Ok(message) = serde_json::from_str::<Message>(&text) else {
+                tracing::warn!("the bus between nodes carries something that is no notice of this version");
+                continue;
+            };
+            if message.node == self.node {
+                let sent = self.sent.lock().await;
+                if sent.count == message.count {
+                    self.metrics.bus_lag.set(sent.last.elapsed().as_secs_f64());
+                }
+                continue;
+            }
+            let fresh = u64::from(!message.notices.is_empty());
+            let known = peers.insert(message.node, (message.count, Instant::now()));
+            for notice in message.notices {
+                self.hub.hear(notice);
+            }
+            if let Some((before, _)) = known
+                && message.count != before + fresh
+            {
+                self.metrics.bus_lost.inc_by(message.count.saturating_sub(before + fresh).max(1));
+                self.hub.hear_that_anything_may_have_happened();
+            }
+            peers.retain(|_, (_, heard_at)| heard_at.elapsed() < FORGET);
+        }
+    }
+
+    async fn speak(&self, mut writer: Writer) -> Result<()> {
+        loop {
+            // Nothing more is asked of whoever has not been told anything for a second.
+            let _ = timeout(BEAT, self.hub.outgoing.told.notified()).await;
+            let mut notices = self.hub.take_outgoing();
+            notices.iter_mut().for_each(Notice::shorten);
+            loop {
+                let part = self.part(&mut notices).await?;
+                timeout(SILENCE, writer.publish(part))
+                    .await
+                    .map_err(|_| Error::Unavailable("it does not take messages".into()))??;
+                if notices.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// As many notices as fit into one message; without any, it only tells the count. Counted before it is sent, so
+    /// that what cannot be sent is missed by the others.
+    async fn part(&self, notices: &mut Vec<Notice>) -> Result<String> {
+        let mut sent = self.sent.lock().await;
+        let mut message = Message { node: self.node, count: sent.count, notices: Vec::new() };
+        let mut bytes = 64;
+        while let Some(notice) = notices.pop() {
+            let length = serde_json::to_string(&notice).map_err(Error::internal)?.len() + 1;
+            if bytes + length > BYTES && message.notices.is_empty() {
+                message.notices.push(Notice { everybody: true, ..Notice::of(notice.tenant) });
+                break;
+            }
+            if bytes + length > BYTES {
+                notices.push(notice);
+                break;
+            }
+            bytes += length;
+            message.notices.push(notice);
+        }
+        if !message.notices.is_empty() {
+            message.count += 1;
+        }
+        *sent = Sent { count: message.count, last: Instant::now() };
+        serde_json::to_string(&message).map_err(Error::internal)
+    }
+}
+
+impl Reader {
+    async fn next(&mut self) -> Result<String> {
+        match self {
+            Self::Postgres(reader) => reader.next().await,
+            Self::Redis(reader) => reader.next().await,
+        }
+    }
+}
+
+impl Writer {
+    async fn publish(&mut self, text: String) -> Result<()> {
+        match self {
+            Self::Postgres(writer) => writer.publish(text).await,
+            Self::Redis(writer) => writer.publish(text).await,
+        }
+    }
+}

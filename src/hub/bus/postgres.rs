@@ -1,0 +1,41 @@
+//! `LISTEN` and `NOTIFY`, on two connections of their own.
+
+use sqlx::Connection;
+use sqlx::postgres::{PgConnection, PgListener};
+
+use crate::error::{Error, Result};
+
+/// Notifications go to the nodes of one database only, so that one name does for all.
+const CHANNEL: &str = "tidings";
+
+pub struct Reader(PgListener);
+
+pub struct Writer(PgConnection);
+
+pub async fn connect(url: &str) -> Result<(Reader, Writer)> {
+    let mut listener = PgListener::connect(url).await.map_err(away)?;
+    listener.eager_reconnect(false);
+    listener.listen(CHANNEL).await.map_err(away)?;
+    Ok((Reader(listener), Writer(PgConnection::connect(url).await.map_err(away)?)))
+}
+
+impl Reader {
+    pub async fn next(&mut self) -> Result<String> {
+        let notification = self.0.try_recv().await.map_err(away)?;
+        let notification = notification.ok_or_else(|| Error::Unavailable("the connection was lost".into()))?;
+        Ok(notification.payload().to_owned())
+    }
+}
+
+impl Writer {
+    pub async fn publish(&mut self, text: String) -> Result<()> {
+        let notify = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(text);
+        notify.execute(&mut self.0).await.map_err(away)?;
+        Ok(())
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
+fn away(cause: sqlx::Error) -> Error {
+    Error::Unavailable(cause.to_string())
+}

@@ -1,0 +1,111 @@
+//! What one commit has to tell those who are connected.
+
+use entity::ids::{ChannelId, Seq, TenantId, UserId};
+use serde::{Deserialize, Serialize};
+
+/// Ids of one notice, past which it says "everybody" instead: looking for themselves is then cheaper than the list.
+const IDS: usize = 1000;
+
+/// Names who has reason to look, and never says at what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notice {
+    #[serde(rename = "t")]
+    pub tenant: TenantId,
+    /// The places in the log, first and last, that this tells of.
+    #[serde(rename = "s", skip_serializing_if = "Vec::is_empty")]
+    pub seqs: Vec<(Seq, Seq)>,
+    /// Whoever listens to these has news.
+    #[serde(rename = "c", skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelId>,
+    /// They have news.
+    #[serde(rename = "u", skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<UserId>,
+    /// The state of their inbox changed, without anything new in it.
+    #[serde(rename = "m", skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<UserId>,
+    /// They listen to other channels than before.
+    #[serde(rename = "l", skip_serializing_if = "Vec::is_empty")]
+    pub listeners: Vec<UserId>,
+    /// Anybody may have news.
+    #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
+    pub everybody: bool,
+}
+
+impl Notice {
+    /// About a tenant, saying nothing yet.
+    pub fn of(tenant: TenantId) -> Self {
+        Self { tenant, ..Self::default() }
+    }
+
+    /// The state of these users' inboxes changed.
+    pub fn changed(tenant: TenantId, users: &[UserId]) -> Self {
+        Self { changed: users.to_vec(), ..Self::of(tenant) }
+    }
+
+    /// These users listen to other channels than before.
+    pub fn listeners(tenant: TenantId, users: &[UserId]) -> Self {
+        Self { listeners: users.to_vec(), ..Self::of(tenant) }
+    }
+
+    /// Whether nobody has reason to look. A place in the log is one: whoever hears of it need not look for it.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::of(self.tenant)
+    }
+
+    /// Says what another one about the same tenant says, too.
+    pub fn merge(&mut self, other: &Self) {
+        for &(first, last) in &other.seqs {
+            match self.seqs.last_mut() {
+                Some((_, end)) if end.0 + 1 == first.0 => *end = last,
+                _ => self.seqs.push((first, last)),
+            }
+        }
+        self.everybody |= other.everybody;
+        add(&mut self.channels, &other.channels);
+        add(&mut self.users, &other.users);
+        add(&mut self.changed, &other.changed);
+        add(&mut self.listeners, &other.listeners);
+    }
+
+    /// Short enough to travel: a long list becomes "everybody".
+    pub fn shorten(&mut self) {
+        let ids = self.channels.len() + self.users.len() + self.changed.len() + self.listeners.len();
+        if ids + 2 * self.seqs.len() > IDS {
+            *self = Self {
+                everybody: true,
+                seqs: self.seqs.first().copied().into_iter().collect(),
+                ..Self::of(self.tenant)
+            };
+        }
+    }
+}
+
+fn add<T: Copy + Ord>(to: &mut Vec<T>, more: &[T]) {
+    if more.is_empty() {
+        return;
+    }
+    to.extend_from_slice(more);
+    to.sort_unstable();
+    to.dedup();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_merge_and_long_ones_become_everybody() {
+        let mut all = Notice { seqs: vec![(Seq(1), Seq(3))], ..Notice::changed(TenantId(7), &[UserId(2), UserId(1)]) };
+        all.merge(&Notice { seqs: vec![(Seq(4), Seq(4))], ..Notice::changed(TenantId(7), &[UserId(2), UserId(9)]) });
+        assert_eq!(all.changed, [UserId(1), UserId(2), UserId(9)]);
+        assert_eq!(all.seqs, [(Seq(1), Seq(4))]);
+        let text = serde_json::to_string(&all).unwrap();
+        assert_eq!(text, r#"{"t":7,"s":[[1,4]],"m":[1,2,9]}"#);
+        assert_eq!(serde_json::from_str::<Notice>(&text).unwrap(), all);
+
+        all.merge(&Notice::listeners(TenantId(7), &(0..2000).map(UserId).collect::<Vec<_>>()));
+        all.shorten();
+        assert!(all.everybody && all.listeners.is_empty());
+    }
+}

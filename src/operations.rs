@@ -1,0 +1,56 @@
+//! The list of operations outside of which users may run nothing, read once from a file.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+/// Documents by their ids and by the SHA-256 of their text.
+#[derive(Debug, Default)]
+pub struct Operations {
+    by_id: HashMap<String, Arc<str>>,
+    texts: HashSet<Arc<str>>,
+}
+
+/// The SHA-256 of a document, in lower case hexadecimal digits, as Apollo's clients and most build tools write it.
+pub fn hash(document: &str) -> String {
+    use std::fmt::Write;
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(document) {
+        write!(hex, "{byte:02x}").expect("a string takes all that is written to it");
+    }
+    hex
+}
+
+impl Operations {
+    /// Reads a file that holds one JSON object, of ids and documents.
+    pub async fn open(path: &Path) -> Result<Self> {
+        let unusable = |why: String| Error::Config(format!("TIDINGS_OPERATIONS={}: {why}", path.display()));
+        let text = tokio::fs::read(path).await.map_err(|error| unusable(error.to_string()))?;
+        let listed: HashMap<String, String> = serde_json::from_slice(&text)
+            .map_err(|error| unusable(format!("is no JSON object of ids and documents: {error}")))?;
+        let mut operations = Self::default();
+        for (id, document) in listed {
+            async_graphql::parser::parse_query(&document)
+                .map_err(|_| unusable(format!("the document {id:?} is not valid GraphQL")))?;
+            let document: Arc<str> = document.into();
+            operations.by_id.insert(hash(&document), document.clone());
+            operations.by_id.insert(id, document.clone());
+            operations.texts.insert(document);
+        }
+        Ok(operations)
+    }
+
+    /// The document with an id or hash, with or without `sha256:` before it.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<str>> {
+        self.by_id.get(id).or_else(|| self.by_id.get(id.strip_prefix("sha256:")?))
+    }
+
+    /// Whether a document is one of the list, to the byte.
+    pub fn holds(&self, document: &str) -> bool {
+        self.texts.contains(document)
+    }
+}

@@ -1,0 +1,118 @@
+//! Two nodes over one database, whose sessions hear of everything wherever it was done.
+
+use serde_json::json;
+
+use crate::support::{Kind, OVERVIEWS, Redis, Socket, TestApp, everyone};
+
+/// Two nodes, with or without a bus between them that is under the test's control.
+async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
+    let Some(database) = kind.make().await else { return };
+    let start = async || TestApp::start_with(&database.url, |config| config.redis_url = redis.map(Redis::url)).await;
+    let (one, other) = (start().await, start().await);
+    one.admin().define_type("release").await;
+    test(&one, &other).await;
+    for node in [one, other] {
+        node.app.db.clone().close().await.expect("connections close");
+    }
+    database.remove().await;
+}
+
+/// What is done on one node reaches the sessions of the other.
+async fn both_hear(one: &TestApp, other: &TestApp) {
+    let (here, there) = (one.listen().await, other.listen().await);
+    let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
+    let mut overview = Socket::subscribed(&there.address, &other.user("ada").token, OVERVIEWS, json!({})).await;
+    overview.until_unread(0).await;
+    one.service().announce("release", everyone(), "to all").await;
+    one.service().message("release", "ada", "to ada").await;
+    assert_eq!((items.title().await, items.title().await), ("to all".into(), "to ada".into()));
+    overview.until_unread(2).await;
+    one.user("ada").mark("markRead", json!({ "matching": {} })).await;
+    overview.until_unread(0).await;
+    one.user("ada").subscribe("plan", &["comment"]).await;
+    one.service().remind("release", "plan", "comment", None, "reminded").await;
+    assert_eq!(items.title().await, "reminded");
+    overview.until_unread(1).await;
+    drop((items, overview));
+    here.stop().await;
+    there.stop().await;
+}
+
+/// The bus goes away and comes back: sessions are late, and miss nothing.
+async fn the_bus_may_go(one: &TestApp, other: &TestApp, redis: &mut Redis) {
+    let (here, there) = (one.listen().await, other.listen().await);
+    let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
+    let mut overview = Socket::subscribed(&there.address, &other.user("ada").token, OVERVIEWS, json!({})).await;
+    for round in 0..2 {
+        one.service().announce("release", everyone(), "with the bus").await;
+        assert_eq!(items.title().await, "with the bus");
+        overview.until_unread(1).await;
+        redis.stop();
+        one.service().announce("release", everyone(), "without").await;
+        assert_eq!(items.title().await, "without", "round {round}");
+        overview.until_unread(2).await;
+        one.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        overview.until_unread(0).await;
+        let ready = reqwest::get(format!("http://{}/readyz", there.address)).await.expect("it answers");
+        assert_eq!(ready.status(), 200);
+        let metrics = reqwest::get(format!("http://{}/metrics", there.address)).await.expect("it answers");
+        let metrics = metrics.text().await.expect("it is text");
+        assert!(metrics.contains("tidings_bus_connected 0"), "{metrics}");
+        redis.start_again().await;
+    }
+    one.service().announce("release", everyone(), "at last").await;
+    assert_eq!(items.title().await, "at last");
+    drop((items, overview));
+    here.stop().await;
+    there.stop().await;
+}
+
+#[tokio::test]
+async fn two_nodes_on_postgres_hear_each_other() {
+    two_nodes(Kind::Postgres, None, both_hear).await;
+}
+
+#[tokio::test]
+async fn two_nodes_on_postgres_and_redis_hear_each_other_with_and_without_redis() {
+    let Some(mut redis) = Redis::start().await else { return };
+    two_nodes(Kind::Postgres, Some(&redis), both_hear).await;
+    let started = redis.url();
+    two_nodes_that_lose(Kind::Postgres, &mut redis).await;
+    assert_eq!(redis.url(), started);
+}
+
+#[tokio::test]
+async fn two_nodes_on_mysql_and_redis_hear_each_other_with_and_without_redis() {
+    let Some(mut redis) = Redis::start().await else { return };
+    two_nodes(Kind::Mysql, Some(&redis), both_hear).await;
+    two_nodes_that_lose(Kind::Mysql, &mut redis).await;
+}
+
+async fn two_nodes_that_lose(kind: Kind, redis: &mut Redis) {
+    let Some(database) = kind.make().await else { return };
+    let url = redis.url();
+    let start = async || TestApp::start_with(&database.url, |config| config.redis_url = Some(url.clone())).await;
+    let (one, other) = (start().await, start().await);
+    one.admin().define_type("release").await;
+    the_bus_may_go(&one, &other, redis).await;
+    for node in [one, other] {
+        node.app.db.clone().close().await.expect("connections close");
+    }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn without_any_bus_what_is_sent_elsewhere_comes_a_little_later() {
+    two_nodes(Kind::Mysql, None, async |one: &TestApp, other: &TestApp| {
+        let (here, there) = (one.listen().await, other.listen().await);
+        let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
+        for title in ["one", "two"] {
+            one.service().announce("release", everyone(), title).await;
+            assert_eq!(items.title().await, title);
+        }
+        drop(items);
+        here.stop().await;
+        there.stop().await;
+    })
+    .await;
+}

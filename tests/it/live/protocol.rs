@@ -1,0 +1,139 @@
+//! The sub-protocol to the letter: what is closed with which code.
+
+use serde_json::{Value, json};
+use tidings::auth::{Claims, Role, sign};
+
+use crate::support::{ITEMS, Kind, OVERVIEWS, SECRET, Socket, TestApp, everyone, with};
+
+fn init(token: &str) -> Value {
+    json!({ "type": "connection_init", "payload": { "Authorization": format!("Bearer {token}") } })
+}
+
+/// A token of `ada` that ends in some seconds.
+fn brief(app: &TestApp, seconds: i64) -> String {
+    let exp = app.now().timestamp() + seconds;
+    let claims = Claims { tenant: "acme".into(), sub: "ada".into(), role: Role::User, exp, scope: None };
+    sign(SECRET, &claims).unwrap()
+}
+
+#[tokio::test]
+async fn what_breaks_the_protocol_is_closed_with_its_code() {
+    with(Kind::Sqlite, async |app| {
+        let node = app.listen().await;
+        let token = app.user("ada").token;
+        let subscribe = json!({ "type": "subscribe", "id": "1", "payload": { "query": ITEMS } });
+        for (code, messages) in [
+            (4400, vec!["not json".to_owned()]),
+            (4400, vec![json!({ "type": "nonsense" }).to_string()]),
+            (
+                4400,
+                vec![
+                    init(&token).to_string(),
+                    json!({ "type": "subscribe", "payload": { "query": ITEMS } }).to_string(),
+                ],
+            ),
+            (
+                4400,
+                vec![init(&token).to_string(), json!({ "type": "subscribe", "id": "1", "payload": {} }).to_string()],
+            ),
+            (4400, vec![json!({ "type": "connection_init", "payload": 7 }).to_string()]),
+            (4401, vec![subscribe.to_string()]),
+            (4403, vec![json!({ "type": "connection_init" }).to_string()]),
+            (4403, vec![init("forged").to_string()]),
+            (4409, vec![init(&token).to_string(), subscribe.to_string(), subscribe.to_string()]),
+            (4429, vec![init(&token).to_string(), init(&token).to_string()]),
+            (1009, vec![init(&token).to_string(), format!("\"{}\"", "x".repeat(70_000))]),
+        ] {
+            let mut socket = Socket::connect(&node.address).await;
+            for message in &messages {
+                socket.say_text(message).await;
+            }
+            assert_eq!(socket.close_code().await, code, "{messages:?}");
+        }
+        for protocol in ["graphql-ws", "soap"] {
+            let refusal = Socket::try_connect(&node.address, protocol).await.err().unwrap();
+            assert!(refusal.contains("400"), "{refusal}");
+        }
+        let mut silent = Socket::connect(&node.address).await;
+        assert_eq!(silent.close_code().await, 4408);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn queries_mutations_and_errors_travel_on_a_socket_too() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("release").await;
+        let node = app.listen().await;
+        let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
+        socket.say(json!({ "type": "ping", "payload": { "any": 1 } })).await;
+        assert_eq!(socket.hear().await, json!({ "type": "pong" }));
+        socket.subscribe("q", "{ viewer { id } }", json!({})).await;
+        assert_eq!(socket.data().await, json!({ "viewer": { "id": "ada" } }));
+        assert_eq!(socket.hear().await, json!({ "type": "complete", "id": "q" }));
+        socket.subscribe("m", "mutation { markSeen { unread { count } } }", json!({})).await;
+        assert_eq!(socket.data().await["markSeen"]["unread"]["count"], 0);
+        assert_eq!(socket.hear().await["type"], "complete");
+        socket.subscribe("e", "{ nonsense }", json!({})).await;
+        let refusal = socket.hear().await;
+        assert_eq!((&refusal["type"], &refusal["id"]), (&json!("error"), &json!("e")));
+        assert_eq!(refusal["payload"][0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED");
+        // What was completed by the client is over, and its id free.
+        socket.subscribe("s", ITEMS, json!({})).await;
+        socket.say(json!({ "type": "complete", "id": "s" })).await;
+        socket.subscribe("s", OVERVIEWS, json!({})).await;
+        socket.until_unread(0).await;
+        drop(socket);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_token_unless_it_is_renewed() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("release").await;
+        let node = app.listen().await;
+        let mut lost = Socket::feed(&node.address, &brief(app, 2), json!({})).await;
+        let mut kept = Socket::feed(&node.address, &brief(app, 2), json!({})).await;
+        kept.say(json!({ "type": "ping", "payload": { "authorization": brief(app, 600) } })).await;
+        assert_eq!(kept.hear().await["type"], "pong");
+        assert_eq!(lost.hear().await, json!({ "close": 4403, "reason": "the token has expired" }));
+        app.service().announce("release", everyone(), "still here").await;
+        assert_eq!(kept.title().await, "still here");
+        kept.say(json!({ "type": "ping", "payload": { "token": app.user("bob").token } })).await;
+        assert_eq!(kept.close_code().await, 4403);
+        drop((lost, kept));
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_has_so_many_sessions_and_no_more() {
+    with(Kind::Sqlite, async |app| {
+        let node = app.listen().await;
+        let mut sockets = Vec::new();
+        for _ in 0..20 {
+            sockets.push(Socket::open(&node.address, &app.user("ada").token).await);
+        }
+        let mut refused = Socket::connect(&node.address).await;
+        refused.say(init(&app.user("ada").token)).await;
+        assert_eq!(refused.close_code().await, 1013);
+        Socket::open(&node.address, &app.user("bob").token).await;
+        for id in 0..33 {
+            sockets[0].subscribe(&id.to_string(), OVERVIEWS, json!({})).await;
+        }
+        loop {
+            let message = sockets[0].hear().await;
+            if message["type"] == "error" {
+                assert_eq!(message["id"], "32");
+                break;
+            }
+        }
+        drop((sockets, refused));
+        node.stop().await;
+    })
+    .await;
+}

@@ -1,0 +1,161 @@
+//! Every field and mutation of the schema × everybody, and every input × everything that it should not be.
+//!
+//! Generated from the schema by introspection, so that what is added is walked without being listed here.
+
+mod calls;
+mod values;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tidings::auth::Role;
+use tower::ServiceExt;
+
+use crate::support::{Actor, TestApp, everyone, on_every_database};
+use calls::{Call, Types};
+
+/// What `extensions.code` may be.
+const CODES: [&str; 7] = [
+    "UNAUTHENTICATED",
+    "FORBIDDEN",
+    "NOT_FOUND",
+    "BAD_USER_INPUT",
+    "CONFLICT",
+    "GRAPHQL_PARSE_FAILED",
+    "GRAPHQL_VALIDATION_FAILED",
+];
+
+/// What no answer may hold: words of the database, of Rust, and of what is logged only.
+const INTERNALS: [&str; 9] =
+    ["sqlx", "sqlite", "SELECT ", "INSERT ", "panicked", "INTERNAL", "internal error", ".rs:", "RUST_BACKTRACE"];
+
+/// The most bytes of the answer to what is refused.
+const ANSWER: usize = 16 * 1024;
+
+/// Sends a call; gives the code of its first error, if it has one.
+async fn code_of(app: &TestApp, token: Option<&str>, call: &Call, variables: &Value) -> Option<String> {
+    let body = json!({ "query": call.query, "variables": variables }).to_string();
+    let mut request = Request::post("/graphql").header("content-type", "application/json");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let request = request.body(Body::from(body.replace(values::SURROGATE, "\\ud800"))).unwrap();
+    let response = app.routes.clone().oneshot(request).await.unwrap();
+    let status = response.status();
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let what = || format!("{} {variables:.300} {status} {text:.1000}", call.query);
+    assert!(!INTERNALS.iter().any(|internal| text.contains(internal)), "{}", what());
+    assert!(!status.is_server_error(), "{}", what());
+    let errors = answer["errors"].as_array()?;
+    assert!(text.len() <= ANSWER, "{} bytes: {}", text.len(), what());
+    for error in errors {
+        let code = error["extensions"]["code"].as_str().unwrap_or_default();
+        assert!(CODES.contains(&code), "{}", what());
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{}", what());
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        assert_eq!(errors[0]["extensions"]["code"], "UNAUTHENTICATED");
+    }
+    errors[0]["extensions"]["code"].as_str().map(ToOwned::to_owned)
+}
+
+/// All that the tenant's own backend can see of it.
+async fn state(app: &TestApp) -> Value {
+    let query = "{ users(ids: [\"ada\", \"ben\"]) { id name avatarUrl locale overview { unread { count } unseen { count } types { type { code } unread { count } } } \
+        inbox(first: 50, filter: { archived: null }) { nodes { id title body isRead isArchived } } \
+        subscriptions(first: 50) { nodes { action target { type id } } } following(first: 50) { nodes { id } } groups { code } \
+        preferences { actions { code enabled source } types { code enabled source } } } \
+        groups { code title memberCount } reasons { code actions } \
+        messageTypes { code title group mandatory position readPolicy ttlSeconds template { title body link } } }";
+    app.service().ask(query, json!({})).await
+}
+
+async fn furnish(app: &TestApp) {
+    for operator in [app.admin(), app.stranger("operator", Role::Admin)] {
+        operator.define_type("news").await;
+        operator.ask("mutation { saveReason(code: \"cause\", actions: [\"comment\"]) { code } }", json!({})).await;
+        operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
+        operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
+        operator.announce("news", json!({ "users": ["ada", "ben"] }), "named").await;
+        operator.announce("news", everyone(), "everyone").await;
+    }
+    app.user("ada").subscribe("7", &["comment"]).await;
+    app.user("ada").ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
+    app.user("ben").titles(json!({})).await;
+}
+
+/// The first of the tenant's callers who may.
+async fn who_may<'a>(app: &'a TestApp, call: &Call) -> Actor<'a> {
+    for actor in [app.user("ada"), app.service()] {
+        if code_of(app, Some(&actor.token), call, &call.variables).await.as_deref() != Some("FORBIDDEN") {
+            return actor;
+        }
+    }
+    app.admin()
+}
+
+on_every_database! {
+    async fn everybody_does_what_the_schema_says_and_changes_nothing_where_it_says_no(app) {
+        furnish(app).await;
+        let types = Types::of(&app.user("ada")).await;
+        let actors = [
+            ("USER", app.user("ada")),
+            ("USER", app.user("ben")),
+            ("SERVICE", app.service()),
+            ("ADMIN", app.admin()),
+        ];
+        let strangers =
+            [app.stranger("ada", Role::User), app.stranger("shop", Role::Service), app.stranger("operator", Role::Admin)];
+        let calls = types.calls();
+        assert!(calls.len() > 40, "{} calls are walked", calls.len());
+        for call in calls {
+            let before = state(app).await;
+            assert_eq!(code_of(app, None, &call, &call.variables).await.as_deref(), Some("UNAUTHENTICATED"), "{}", call.query);
+            for stranger in &strangers {
+                code_of(app, Some(&stranger.token), &call, &call.variables).await;
+            }
+            assert_eq!(state(app).await, before, "nobody else's business: {}", call.query);
+            for (role, actor) in &actors {
+                let before = state(app).await;
+                let code = code_of(app, Some(&actor.token), &call, &call.variables).await;
+                let is_forbidden = code.as_deref() == Some("FORBIDDEN");
+                if let Some(is_named) = call.names(role) {
+                    assert_eq!(is_forbidden, !is_named, "{role} {} {code:?}", call.query);
+                }
+                if code.is_some() || call.is_query {
+                    assert_eq!(state(app).await, before, "{role} {}", call.query);
+                }
+            }
+        }
+    }
+
+    async fn no_input_breaks_anything(app) {
+        furnish(app).await;
+        let types = Types::of(&app.user("ada")).await;
+        let foreign = app.stranger("ada", Role::User).items(json!({})).await[0]["id"].clone();
+        let mut walked = 0;
+        // What a user is asked for is the same whoever asks.
+        for call in types.calls().iter().filter(|call| !call.query.contains("user(id: \"ada\")")) {
+            let actor = who_may(app, call).await;
+            for place in types.places(call) {
+                let mut refused = Vec::new();
+                for value in values::hostile(&place.of, &foreign) {
+                    walked += 1;
+                    let variables = place.set(call, value);
+                    if code_of(app, Some(&actor.token), call, &variables).await.is_some() {
+                        refused.push(variables);
+                    }
+                }
+                // Once more without those that were taken, which may change what they like.
+                let before = state(app).await;
+                for variables in &refused {
+                    code_of(app, Some(&actor.token), call, variables).await;
+                }
+                assert_eq!(state(app).await, before, "{} {refused:.2000?}", call.query);
+            }
+        }
+        assert!(walked > 1_000, "{walked} inputs are walked");
+    }
+}

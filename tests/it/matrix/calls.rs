@@ -1,0 +1,199 @@
+//! Calls with good input for everything that the schema offers, and the places of their input.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::support::Actor;
+
+/// The schema, as introspection tells it.
+pub struct Types {
+    types: HashMap<String, Value>,
+}
+
+/// A field of the schema, called with what it takes.
+pub struct Call {
+    pub query: String,
+    /// Good ones: what is required, and nothing else.
+    pub variables: Value,
+    pub is_query: bool,
+    arguments: Vec<Value>,
+    description: String,
+}
+
+/// A place in a call's variables.
+pub struct Place {
+    /// The name of its type, of its entries where it is a list.
+    pub of: String,
+    path: Vec<Step>,
+}
+
+#[derive(Clone)]
+struct Step {
+    name: String,
+    /// What is put there where nothing is, before something is put into it.
+    sample: Value,
+    is_one_of: bool,
+}
+
+const INTROSPECTION: &str = "{ __schema { types { kind name isOneOf fields { ...F } inputFields { ...I } enumValues { name } } } } \
+    fragment F on __Field { name description args { ...I } type { ...T } } fragment I on __InputValue { name defaultValue type { ...T } } \
+    fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }";
+
+impl Types {
+    /// Asks for the schema.
+    pub async fn of(actor: &Actor<'_>) -> Self {
+        let mut data = actor.ask(INTROSPECTION, json!({})).await;
+        let types = data["__schema"]["types"].as_array_mut().unwrap().drain(..);
+        Self { types: types.map(|of| (text(&of["name"]), of)).collect() }
+    }
+
+    /// Every field of the first level, and every field of a user that takes arguments.
+    pub fn calls(&self) -> Vec<Call> {
+        let fields = |of: &str| self.types[of]["fields"].as_array().unwrap().clone();
+        let mut calls: Vec<Call> = fields("Query").iter().map(|field| self.call(field, "query", "")).collect();
+        for field in fields("User") {
+            for within in ["viewer", "user(id: \"ada\")"] {
+                calls.push(self.call(&field, "query", within));
+            }
+        }
+        calls.extend(fields("Mutation").iter().map(|field| self.call(field, "mutation", "")));
+        calls
+    }
+
+    fn call(&self, field: &Value, operation: &str, within: &str) -> Call {
+        let arguments = field["args"].as_array().unwrap().clone();
+        let name = text(&field["name"]);
+        let list = |one: &dyn Fn(&Value) -> String| arguments.iter().map(one).collect::<Vec<_>>().join(", ");
+        let declared = list(&|argument| format!("${}: {}", text(&argument["name"]), written(&argument["type"])));
+        let passed = list(&|argument| format!("{0}: ${0}", text(&argument["name"])));
+        let (declared, passed) = if arguments.is_empty() {
+            (String::new(), String::new())
+        } else {
+            (format!("({declared})"), format!("({passed})"))
+        };
+        let kind = text(&named(&field["type"])["kind"]);
+        let below = if matches!(kind.as_str(), "SCALAR" | "ENUM") { "" } else { " { __typename }" };
+        let field_text = format!("{name}{passed}{below}");
+        let asked = if within.is_empty() { field_text } else { format!("{within} {{ {field_text} }}") };
+        let mut variables = Map::new();
+        for argument in arguments.iter().filter(|argument| is_required(argument)) {
+            variables.insert(text(&argument["name"]), self.sample(&argument["type"], &text(&argument["name"])));
+        }
+        let description = if within.is_empty() { text(&field["description"]) } else { String::new() };
+        Call {
+            query: format!("{operation}{declared} {{ {asked} }}"),
+            variables: Value::Object(variables),
+            is_query: operation == "query",
+            arguments,
+            description,
+        }
+    }
+
+    /// A good value, with what is required and nothing else.
+    fn sample(&self, of: &Value, name: &str) -> Value {
+        match text(&of["kind"]).as_str() {
+            "NON_NULL" => self.sample(&of["ofType"], name),
+            "LIST" => json!([self.sample(&of["ofType"], name)]),
+            "ENUM" => self.types[&text(&of["name"])]["enumValues"][0]["name"].clone(),
+            "INPUT_OBJECT" => {
+                let known = &self.types[&text(&of["name"])];
+                let fields = known["inputFields"].as_array().unwrap();
+                let is_one_of = known["isOneOf"] == json!(true);
+                let wanted = fields.iter().filter(|field| is_required(field) || is_one_of);
+                let wanted = wanted.take(if is_one_of { 1 } else { usize::MAX });
+                let pairs =
+                    wanted.map(|field| (text(&field["name"]), self.sample(&field["type"], &text(&field["name"]))));
+                Value::Object(pairs.collect())
+            }
+            _ => match (text(&of["name"]).as_str(), name) {
+                ("Int", _) => json!(1),
+                ("Boolean", _) => json!(true),
+                ("DateTime", _) => json!("2026-12-01T00:00:00Z"),
+                ("JSON", _) => json!({ "a": 1 }),
+                (_, "type" | "types") => json!("news"),
+                (_, "user" | "users" | "ids" | "receiver" | "sender" | "follower") => json!("ben"),
+                (_, "code" | "group" | "groups") => json!("team"),
+                (_, "action" | "actions") => json!("comment"),
+                (_, "reason") => json!("cause"),
+                (_, "link" | "avatarUrl") => json!("/x"),
+                _ => json!("x"),
+            },
+        }
+    }
+
+    /// Every place of a call's input, however deep, required or not.
+    pub fn places(&self, call: &Call) -> Vec<Place> {
+        let mut places = Vec::new();
+        for argument in &call.arguments {
+            self.walk(argument, false, &[], &mut places);
+        }
+        places
+    }
+
+    fn walk(&self, input: &Value, is_one_of: bool, above: &[Step], places: &mut Vec<Place>) {
+        let name = text(&input["name"]);
+        let step = Step { sample: self.sample(&input["type"], &name), name, is_one_of };
+        let path = [above, &[step]].concat();
+        let of = named(&input["type"]);
+        let (kind, type_name) = (text(&of["kind"]), text(&of["name"]));
+        if kind == "INPUT_OBJECT" {
+            let known = &self.types[&type_name];
+            for field in known["inputFields"].as_array().unwrap() {
+                self.walk(field, known["isOneOf"] == json!(true), &path, places);
+            }
+        }
+        places.push(Place { of: type_name, path });
+    }
+}
+
+impl Call {
+    /// Whether the description names a role, as all do that say anything about roles; nothing where it does not.
+    pub fn names(&self, role: &str) -> Option<bool> {
+        let says = |word: &str| self.description.contains(word);
+        if !["USER", "SERVICE", "ADMIN"].iter().any(|role| says(role)) {
+            return None;
+        }
+        Some(says(role) || (role == "USER" && says("the token's user")))
+    }
+}
+
+impl Place {
+    /// The call's variables with a value here; entries of lists on the way are the first ones.
+    pub fn set(&self, call: &Call, value: Value) -> Value {
+        let mut variables = call.variables.clone();
+        let mut here = &mut variables;
+        for step in &self.path {
+            if here.is_array() {
+                here = &mut here[0];
+            }
+            let fields = here.as_object_mut().expect("samples are objects on the way");
+            if step.is_one_of {
+                fields.retain(|name, _| *name == step.name);
+            }
+            here = fields.entry(step.name.clone()).or_insert_with(|| step.sample.clone());
+        }
+        *here = value;
+        variables
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn is_required(input: &Value) -> bool {
+    input["type"]["kind"] == "NON_NULL" && input["defaultValue"].is_null()
+}
+
+fn named(of: &Value) -> &Value {
+    if of["ofType"].is_null() { of } else { named(&of["ofType"]) }
+}
+
+fn written(of: &Value) -> String {
+    match text(&of["kind"]).as_str() {
+        "NON_NULL" => format!("{}!", written(&of["ofType"])),
+        "LIST" => format!("[{}]", written(&of["ofType"])),
+        _ => text(&of["name"]),
+    }
+}

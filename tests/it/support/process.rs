@@ -1,0 +1,120 @@
+//! Other programs: the server itself as its users run it, and a Redis of a test's own.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use super::socket::PATIENCE;
+use super::{SECRET, everything_must_be_tested};
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port is free").port()
+}
+
+async fn wait_for(address: &str) {
+    let until = Instant::now() + PATIENCE;
+    while TcpStream::connect(address).await.is_err() {
+        assert!(Instant::now() < until, "nothing answers at {address}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A server process.
+pub struct Process {
+    pub address: String,
+    url: String,
+    child: Child,
+}
+
+impl Process {
+    /// Serving the database at `url`.
+    pub async fn start(url: &str) -> Self {
+        let address = format!("127.0.0.1:{}", free_port());
+        let child = Self::spawn(&address, url);
+        wait_for(&address).await;
+        Self { address, url: url.to_owned(), child }
+    }
+
+    fn spawn(address: &str, url: &str) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+        command.args(["serve", "--log", "warn"]).stdin(Stdio::null());
+        command.env_clear().envs([("TIDINGS_LISTEN", address), ("DATABASE_URL", url), ("TIDINGS_SECRET", SECRET)]);
+        command.spawn().expect("the server starts")
+    }
+
+    /// `kill -9`, and started again at the same address.
+    pub async fn kill_and_start(&mut self) {
+        self.child.kill().and_then(|()| self.child.wait()).expect("it can be killed");
+        self.child = Self::spawn(&self.address, &self.url);
+        wait_for(&self.address).await;
+    }
+
+    /// The data of a request over HTTP; nothing where it failed in any way.
+    pub async fn ask(&self, token: &str, query: &str, variables: Value) -> Option<Value> {
+        let request = reqwest::Client::new().post(format!("http://{}/graphql", self.address)).bearer_auth(token);
+        let body = json!({ "query": query, "variables": variables });
+        let mut answer: Value = request.json(&body).send().await.ok()?.json().await.ok()?;
+        answer["errors"].is_null().then(|| answer["data"].take())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A Redis that can be stopped and started.
+pub struct Redis {
+    port: u16,
+    child: Child,
+}
+
+impl Redis {
+    /// A new one; nothing where there is no Redis on this machine, which is a failure if all is to be tested.
+    pub async fn start() -> Option<Self> {
+        let port = free_port();
+        let Some(child) = Self::spawn(port) else {
+            assert!(!everything_must_be_tested(), "redis-server cannot be started, and TIDINGS_TEST_ALL=1");
+            #[expect(clippy::print_stderr, reason = "it tells whoever runs the tests what they left out")]
+            {
+                eprintln!("LEFT OUT: redis-server cannot be started");
+            }
+            return None;
+        };
+        wait_for(&format!("127.0.0.1:{port}")).await;
+        Some(Self { port, child })
+    }
+
+    fn spawn(port: u16) -> Option<Child> {
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().ok()
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub fn stop(&mut self) {
+        self.child.kill().and_then(|()| self.child.wait()).expect("it can be stopped");
+    }
+
+    pub async fn start_again(&mut self) {
+        self.child = Self::spawn(self.port).expect("it starts again");
+        wait_for(&format!("127.0.0.1:{}", self.port)).await;
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,144 @@
+//! A client over a real socket.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+/// How long anything may take until the test has failed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+pub const ITEMS: &str = "subscription($after: String, $types: [String!]) { itemReceived(after: $after, types: $types) { \
+    cursor node { title type { code } } } }";
+pub const OVERVIEWS: &str = "subscription { overviewChanged { unread { count } types { type { code } unread { count } \
+    latest { title } } cursor } }";
+
+/// A socket that speaks `graphql-transport-ws`.
+pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    /// Connected, with nothing said yet.
+    pub async fn connect(address: &str) -> Self {
+        Self::try_connect(address, "graphql-transport-ws").await.expect("the server takes the socket")
+    }
+
+    /// Connected, or why not.
+    pub async fn try_connect(address: &str, protocol: &str) -> Result<Self, String> {
+        let mut request = format!("ws://{address}/graphql").into_client_request().expect("it is a request");
+        let protocol = protocol.parse().expect("it is a header");
+        request.headers_mut().insert("sec-websocket-protocol", protocol);
+        connect_async(request).await.map(|(socket, _)| Self(socket)).map_err(|error| error.to_string())
+    }
+
+    /// Connected and admitted.
+    pub async fn open(address: &str, token: &str) -> Self {
+        Self::try_open(address, token).await.expect("the server admits the client")
+    }
+
+    /// Connected and admitted, or why not.
+    pub async fn try_open(address: &str, token: &str) -> Result<Self, String> {
+        let mut socket = Self::try_connect(address, "graphql-transport-ws").await?;
+        let payload = json!({ "authorization": format!("Bearer {token}") });
+        socket.say(json!({ "type": "connection_init", "payload": payload })).await;
+        match socket.try_hear().await {
+            Some(answer) if answer == json!({ "type": "connection_ack" }) => Ok(socket),
+            answer => Err(format!("{answer:?}")),
+        }
+    }
+
+    /// With one subscription, called `1`.
+    pub async fn subscribed(address: &str, token: &str, query: &str, variables: Value) -> Self {
+        let mut socket = Self::open(address, token).await;
+        socket.subscribe("1", query, variables).await;
+        socket
+    }
+
+    /// With the items of a user from now on: after the cursor of an overview, for a subscription takes a moment to begin.
+    pub async fn feed(address: &str, token: &str, variables: Value) -> Self {
+        let mut socket = Self::open(address, token).await;
+        socket.follow_items("1", variables).await;
+        socket
+    }
+
+    /// Subscribes to the items from now on.
+    pub async fn follow_items(&mut self, id: &str, mut variables: Value) {
+        self.subscribe("cursor", "{ viewer { overview { cursor } } }", json!({})).await;
+        variables["after"] = self.data().await["viewer"]["overview"]["cursor"].take();
+        assert_eq!(self.hear().await["type"], "complete");
+        self.subscribe(id, ITEMS, variables).await;
+    }
+
+    pub async fn subscribe(&mut self, id: &str, query: &str, variables: Value) {
+        self.say(json!({ "type": "subscribe", "id": id, "payload": { "query": query, "variables": variables } })).await;
+    }
+
+    pub async fn say(&mut self, message: Value) {
+        self.say_text(&message.to_string()).await;
+    }
+
+    pub async fn say_text(&mut self, text: &str) {
+        // Whether the server still listens shows when it is heard.
+        let _ = self.0.send(Message::text(text)).await;
+    }
+
+    /// The next message; nothing where the socket is closed or broken.
+    pub async fn try_hear(&mut self) -> Option<Value> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match timeout_at(until, self.0.next()).await.expect("something comes in time")?.ok()? {
+                Message::Text(text) => return Some(serde_json::from_str(&text).expect("messages are JSON")),
+                Message::Close(frame) => {
+                    let frame = frame.expect("the server says why");
+                    return Some(json!({ "close": u16::from(frame.code), "reason": frame.reason.as_str() }));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub async fn hear(&mut self) -> Value {
+        self.try_hear().await.expect("the socket is open")
+    }
+
+    /// The data of the next result.
+    pub async fn data(&mut self) -> Value {
+        let mut message = self.hear().await;
+        assert_eq!(message["type"], "next", "{message:#}");
+        assert!(message["payload"]["errors"].is_null(), "{message:#}");
+        message["payload"]["data"].take()
+    }
+
+    /// The title of the next item.
+    pub async fn title(&mut self) -> String {
+        self.data().await["itemReceived"]["node"]["title"].as_str().expect("it has a title").to_owned()
+    }
+
+    /// The next overviews until one has this many unread items; returns it.
+    pub async fn until_unread(&mut self, unread: i64) -> Value {
+        loop {
+            let overview = self.data().await["overviewChanged"].take();
+            if overview["unread"]["count"] == unread {
+                return overview;
+            }
+        }
+    }
+
+    /// Whether nothing comes for a while.
+    pub async fn is_silent(&mut self, millis: u64) -> bool {
+        timeout(Duration::from_millis(millis), self.0.next()).await.is_err()
+    }
+
+    /// The code with which the server closes, whatever comes before.
+    pub async fn close_code(&mut self) -> u64 {
+        loop {
+            if let Some(code) = self.hear().await["close"].as_u64() {
+                return code;
+            }
+        }
+    }
+}
