@@ -77,6 +77,7 @@ async fn furnish(app: &TestApp) {
         operator.define_type("news").await;
         operator.ask("mutation { saveReason(code: \"cause\", actions: [\"comment\"]) { code } }", json!({})).await;
         operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
+        operator.ask("mutation { saveViewCode(code: \"team\", open: true) { code } }", json!({})).await;
         operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
         operator.announce("news", json!({ "users": ["ada", "ben"] }), "named").await;
         operator.announce("news", everyone(), "everyone").await;

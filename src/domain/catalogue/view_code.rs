@@ -44,6 +44,7 @@ pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewC
 
 /// Takes a code out of the catalogue, which closes its views; who is in one stays. False where there is none.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+    check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
         let mut sql = Sql::new(txn);

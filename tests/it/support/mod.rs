@@ -183,6 +183,7 @@ impl Listening {
 pub fn config(url: &str) -> Config {
     let mut config = Config::over(url, SECRET);
     config.database.connections = 8;
+    config.limits.rate = 0;
     config.user_messages = vec!["acme".into()];
     config
 }
