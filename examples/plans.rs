@@ -129,6 +129,7 @@ async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) -> R
             addressees: to(*place),
             content: Content { title: Some(format!("Number {place}")), ..Content::default() },
             sender: None,
+            publish_at: None,
             expires_at: None,
             idempotency_key: None,
         };

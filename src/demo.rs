@@ -215,6 +215,7 @@ fn input(kind: &str, addressees: Addressees, content: Content, sender: Option<&s
         addressees,
         content,
         sender: sender.map(Into::into),
+        publish_at: None,
         expires_at: None,
         idempotency_key: Some(format!("demo-{key}")),
     }

@@ -3,11 +3,14 @@
 pub mod catalogue;
 pub mod channel;
 pub mod check;
+pub mod chore;
 pub mod inbox;
 pub mod live;
 pub mod notification;
 pub mod overview;
 pub mod preference;
+pub mod sweep;
+pub mod tally;
 pub mod tenant;
 pub mod user;
 pub mod view;

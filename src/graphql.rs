@@ -14,6 +14,7 @@ mod overview;
 mod preference;
 mod scalars;
 mod send;
+mod sent;
 mod user;
 mod validator;
 mod view;
@@ -39,12 +40,20 @@ use validator::Validator;
 
 /// Everything that can be asked.
 #[derive(Default, MergedObject)]
-pub struct Query(user::UserQuery, catalogue::CatalogueQuery, channel::GroupQuery, inbox::NodeQuery, view::ViewQuery);
+pub struct Query(
+    user::UserQuery,
+    catalogue::CatalogueQuery,
+    channel::GroupQuery,
+    inbox::NodeQuery,
+    sent::SentQuery,
+    view::ViewQuery,
+);
 
 /// Everything that can be changed.
 #[derive(Default, MergedObject)]
 pub struct Mutation(
     send::SendMutation,
+    sent::SentMutation,
     channel::SubscribeMutation,
     channel::GroupMutation,
     preference::PreferenceMutation,

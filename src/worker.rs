@@ -8,12 +8,19 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::App;
-use crate::domain::live;
+use crate::domain::chore::Chore;
+use crate::domain::{live, notification, sweep, tally};
 use crate::error::Result;
 use crate::hub::Bus;
 
-/// How often the end of each log is looked at, for what the hub was not told.
+/// How often the end of each log is looked at, for what the hub was not told, and what has expired.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How often the schedule is looked at: what is due goes out within a second.
+const PUBLISH: Duration = Duration::from_millis(500);
+
+/// How often a node asks whether a chore is due, and its own.
+const CHORES: Duration = Duration::from_secs(5);
 
 /// The loops of a server; they end when this is dropped.
 #[derive(Debug)]
@@ -32,18 +39,40 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
             }
         });
     }
-    let looking = app.clone();
+    every(&mut loops, app, LOOK, "the end of the log cannot be looked at", |app| async move { live::look(&app).await });
+    every(&mut loops, app, PUBLISH, "what is due cannot be published", |app| async move {
+        notification::publish_due(&app).await.map(drop)
+    });
+    every(&mut loops, app, CHORES, "what was sent cannot be counted", |app| async move {
+        if Chore::Count.is_ours(&app).await? { tally::count(&app).await } else { Ok(()) }
+    });
+    every(&mut loops, app, CHORES, "what is old cannot be deleted", |app| async move {
+        if Chore::Sweep.is_ours(&app).await? {
+            let swept = sweep::sweep(&app).await?;
+            tracing::info!(?swept, "swept");
+        }
+        Ok(())
+    });
+    Ok(Worker { _loops: loops })
+}
+
+/// Does something again and again, and says so when it cannot be done.
+fn every<Work, Done>(loops: &mut JoinSet<()>, app: &Arc<App>, period: Duration, failure: &'static str, work: Work)
+where
+    Work: Fn(Arc<App>) -> Done + Send + 'static,
+    Done: Future<Output = Result<()>> + Send + 'static,
+{
+    let app = app.clone();
     loops.spawn(async move {
-        let mut ticks = interval(LOOK);
+        let mut ticks = interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if let Err(error) = live::look(&looking).await {
-                tracing::warn!(%error, "the end of the log cannot be looked at");
+            if let Err(error) = work(app.clone()).await {
+                tracing::warn!(%error, "{failure}");
             }
         }
     });
-    Ok(Worker { _loops: loops })
 }
 
 /// Redis where it is configured, else PostgreSQL's own; SQLite has one process, and MySQL nothing of the kind.

@@ -35,8 +35,20 @@ pub struct Model {
     pub audience: String,
     /// Milliseconds since 1970, as every instant here.
     pub created_at: i64,
+    /// Nothing where it was not scheduled.
+    pub publish_at: Option<i64>,
+    /// Nothing while it is scheduled, and where it was retracted before its time.
     pub published_at: Option<i64>,
     pub expires_at: Option<i64>,
+    /// When its text was last amended.
+    pub updated_at: Option<i64>,
+    pub retracted_at: Option<i64>,
+    /// Users addressed at the time of publication; nothing until they were counted.
+    pub audience_size: Option<i64>,
+    /// Counted up to a minute ago.
+    pub delivered_count: i64,
+    /// Counted up to a minute ago.
+    pub read_count: i64,
     pub idempotency_key: Option<String>,
     /// Of the content, so that a key used again for something else is noticed.
     pub fingerprint: i64,

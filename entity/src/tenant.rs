@@ -15,6 +15,12 @@ pub struct Model {
     pub id_key: Vec<u8>,
     /// The newest entry of the log. Its row lock is what makes seq order and commit order the same.
     pub last_seq: Seq,
+    /// The newest entry that amends an earlier one.
+    pub amended_seq: Seq,
+    /// The audiences of what was published up to here are counted.
+    pub counted_seq: Seq,
+    /// What was published up to here is past the retention window, and gone.
+    pub swept_seq: Seq,
     /// Ids of notifications are counted a tenant, so that a send knows them before it inserts.
     pub last_notification_id: i64,
     /// When `last_seq` was published, in milliseconds; it never goes back, whatever the nodes'

@@ -14,6 +14,7 @@ mod m20261121_000004_notification;
 mod m20261121_000005_inbox;
 mod m20261121_000006_server;
 mod m20261121_000010_view;
+mod m20261121_000011_after_sending;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -28,6 +29,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261121_000005_inbox::Migration),
             Box::new(m20261121_000006_server::Migration),
             Box::new(m20261121_000010_view::Migration),
+            Box::new(m20261121_000011_after_sending::Migration),
         ]
     }
 }

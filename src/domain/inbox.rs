@@ -3,6 +3,7 @@
 //! Everything that reads an inbox asks first whether it is behind the log (`standing`), syncs it if so (`sync`), and
 //! then reads `inbox_item` alone (`page`, and `overview` next door). `mark` changes the state.
 
+mod amend;
 pub mod item;
 pub mod mark;
 pub mod page;

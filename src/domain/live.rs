@@ -12,7 +12,7 @@ mod overviews;
 mod room;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use entity::ids::{Seq, TenantId, TypeId, UserId};
@@ -35,6 +35,8 @@ pub use overviews::{Watch, overviews};
 pub struct Live {
     rooms: Mutex<HashMap<TenantId, UnboundedSender<Event>>>,
     sessions: AtomicU64,
+    /// What expired up to this instant was noticed.
+    expired_upto: AtomicI64,
 }
 
 /// What a room is told by others than the hub.
@@ -43,6 +45,7 @@ enum Event {
     Join { user: UserId, session: u64, from: Seq, want: Want },
     Leave { user: UserId, session: u64 },
     Head { last_seq: Seq, catalogue_version: i64 },
+    Expired(Seq),
 }
 
 /// What a session is there for.
@@ -86,25 +89,40 @@ fn join(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, from: Seq, want: Wan
     Seat { app: app.clone(), room: room.clone(), user, session }
 }
 
-/// Looks at the end of the log and the version of the catalogue of every tenant with somebody connected, in one
-/// statement, so that what the hub was not told is noticed.
+impl Live {
+    /// Tells a tenant's room, if it is open.
+    fn tell(&self, tenant: TenantId, event: Event) {
+        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = rooms.get(&tenant) {
+            let _ = room.send(event);
+        }
+    }
+}
+
+/// Looks at what nobody tells: the end of the log and the version of the catalogue of every tenant with somebody connected,
+/// should the hub have missed something, and what has expired since the last look. Two statements.
 pub async fn look(app: &App) -> Result<()> {
+    let now = app.now();
     let tenants: Vec<TenantId> =
         app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
     if tenants.is_empty() {
+        app.live.expired_upto.store(now, Ordering::Relaxed);
         return Ok(());
     }
-    let mut sql = Sql::new(&app.db.read);
+    let db = &app.db.read;
+    let mut sql = Sql::new(db);
     sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").in_ids(&tenants);
-    for row in sql.all(&app.db.read).await? {
-        let head = Event::Head {
-            last_seq: row.try_get("", "last_seq")?,
-            catalogue_version: row.try_get("", "catalogue_version")?,
-        };
-        let rooms = app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = rooms.get(&row.try_get::<TenantId>("", "id")?) {
-            let _ = room.send(head);
-        }
+    for row in sql.all(db).await? {
+        let (last_seq, catalogue_version) = (row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?);
+        app.live.tell(row.try_get("", "id")?, Event::Head { last_seq, catalogue_version });
     }
+    let mut sql = Sql::new(db);
+    sql.push("SELECT n.tenant_id, n.seq FROM notification n WHERE n.expires_at > ");
+    sql.bind(app.live.expired_upto.load(Ordering::Relaxed)).push(" AND n.expires_at <= ").bind(now);
+    sql.push(" AND n.seq IS NOT NULL AND n.tenant_id").in_ids(&tenants);
+    for row in sql.all(db).await? {
+        app.live.tell(row.try_get("", "tenant_id")?, Event::Expired(row.try_get("", "seq")?));
+    }
+    app.live.expired_upto.store(now, Ordering::Relaxed);
     Ok(())
 }

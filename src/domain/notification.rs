@@ -1,7 +1,13 @@
 //! Notifications: what was sent, stored once, however many users it reaches.
 
+mod amend;
 mod commit;
+mod content;
 mod draft;
+mod envelope;
+mod list;
+mod publish;
+mod schedule;
 mod send;
 mod write;
 
@@ -9,9 +15,8 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
 use sea_orm::{ConnectionTrait, QueryResult};
-use serde_json::Value;
 
-use super::catalogue::{self, MessageType};
+use super::catalogue::{self, Catalogue, MessageType};
 use super::channel::Target;
 use super::tenant::Tenant;
 use crate::app::App;
@@ -19,8 +24,12 @@ use crate::clock::Millis;
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
+pub use amend::{Patch, retract, update};
 pub use commit::Outbox;
-pub use draft::{Addressees, Content, Input};
+pub use content::{Content, ContentChange};
+pub use draft::{Addressees, Input};
+pub use list::{Filter, page};
+pub use schedule::publish_due;
 pub use send::{Sent, send};
 
 /// What a notification is.
@@ -64,25 +73,59 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What was sent.
+/// Where a notification is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It waits for its time.
+    Scheduled,
+    /// In the inboxes of those it reaches.
+    Published,
+    /// In no list and no count any more.
+    Expired,
+    /// Taken back, before or after it was published.
+    Retracted,
+}
+
+/// What was sent, or will be.
 #[derive(Clone, Debug)]
 pub struct Notification {
     /// Its number within the tenant.
     pub id: i64,
-    pub seq: Seq,
+    /// Its place in the log, once it is published.
+    pub seq: Option<Seq>,
     pub kind: Kind,
     pub message_type: Arc<MessageType>,
-    pub title: Option<String>,
-    pub body: Option<String>,
-    pub link: Option<String>,
-    pub data: Option<Value>,
+    pub content: Content,
     pub sender: Option<UserId>,
     pub target: Option<Target>,
     pub action: Option<String>,
     pub audience: Audience,
     pub created_at: Millis,
-    pub published_at: Millis,
+    /// When it is to be published, where it was scheduled.
+    pub publish_at: Option<Millis>,
+    pub published_at: Option<Millis>,
     pub expires_at: Option<Millis>,
+    /// When its text was last amended.
+    pub updated_at: Option<Millis>,
+    pub retracted_at: Option<Millis>,
+    /// Users addressed when it was published; nothing until they were counted.
+    pub audience_size: Option<i64>,
+    /// Inboxes in which it has arrived, as far as they were counted.
+    pub delivered_count: i64,
+    /// Users who have read it, as far as they were counted.
+    pub read_count: i64,
+}
+
+impl Notification {
+    /// Where it is at this instant.
+    pub fn status(&self, now: Millis) -> Status {
+        match self {
+            Self { retracted_at: Some(_), .. } => Status::Retracted,
+            Self { seq: None, .. } => Status::Scheduled,
+            Self { expires_at: Some(at), .. } if *at <= now => Status::Expired,
+            _ => Status::Published,
+        }
+    }
 }
 
 /// The notification with this number.
@@ -93,26 +136,29 @@ pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notifica
 /// The notifications of a tenant with these numbers, in any order.
 async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
     let db = &app.db.read;
-    let mut sql = Sql::new(db);
-    sql.push("SELECT n.id, n.seq, n.kind, n.type_id, n.title, n.body, n.link, n.data, n.sender_id, n.target_type, ")
-        .push("n.target_id, a.code AS action, n.audience, n.created_at, n.published_at, n.expires_at ")
-        .push("FROM notification n LEFT JOIN action a ON a.id = n.action_id WHERE n.tenant_id = ")
-        .bind(tenant.id)
-        .push(" AND n.seq IS NOT NULL AND n.id")
-        .in_ids(ids);
+    let mut sql = select(db, tenant);
+    sql.push(" AND n.id").in_ids(ids);
     let rows = sql.all(db).await?;
     let catalogue = catalogue::current(app, tenant).await?;
-    rows.iter()
-        .map(|row| {
-            let id: TypeId = row.try_get("", "type_id")?;
-            let kind = catalogue.type_by_id(id).cloned();
-            read(row, kind.ok_or_else(|| Error::internal(format!("message type {id} is not in the catalogue")))?)
-        })
-        .collect()
+    rows.iter().map(|row| read(row, &catalogue)).collect()
 }
 
-fn read(row: &QueryResult, message_type: Arc<MessageType>) -> Result<Notification> {
+/// A statement for notifications `n` of a tenant, to which conditions are added.
+fn select(db: &impl ConnectionTrait, tenant: &Tenant) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT n.id, n.seq, n.kind, n.type_id, n.title, n.body, n.link, n.params, n.data, n.sender_id, ")
+        .push("n.receiver_id, n.target_type, n.target_id, n.action_id, a.code AS action, n.audience, n.created_at, ")
+        .push("n.publish_at, n.published_at, n.expires_at, n.updated_at, n.retracted_at, n.audience_size, ")
+        .push("n.delivered_count, n.read_count FROM notification n LEFT JOIN action a ON a.id = n.action_id ")
+        .push("WHERE n.tenant_id = ")
+        .bind(tenant.id);
+    sql
+}
+
+fn read(row: &QueryResult, catalogue: &Catalogue) -> Result<Notification> {
     let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal);
+    let kind: TypeId = row.try_get("", "type_id")?;
+    let message_type = catalogue.type_by_id(kind).cloned();
     let target_id: Option<String> = row.try_get("", "target_id")?;
     let target_type: Option<String> = row.try_get("", "target_type")?;
     let audience: String = row.try_get("", "audience")?;
@@ -120,18 +166,28 @@ fn read(row: &QueryResult, message_type: Arc<MessageType>) -> Result<Notificatio
         id: row.try_get("", "id")?,
         seq: row.try_get("", "seq")?,
         kind: Kind::of(row.try_get("", "kind")?),
-        message_type,
-        title: row.try_get("", "title")?,
-        body: row.try_get("", "body")?,
-        link: row.try_get("", "link")?,
-        data: json(row.try_get("", "data")?)?,
+        message_type: message_type
+            .ok_or_else(|| Error::internal(format!("message type {kind} is not in the catalogue")))?,
+        content: Content {
+            title: row.try_get("", "title")?,
+            body: row.try_get("", "body")?,
+            link: row.try_get("", "link")?,
+            params: json(row.try_get("", "params")?)?,
+            data: json(row.try_get("", "data")?)?,
+        },
         sender: row.try_get("", "sender_id")?,
         target: target_type.zip(target_id).map(|(target_type, id)| Target { target_type, id }),
         action: row.try_get("", "action")?,
         audience: serde_json::from_str(&audience).map_err(Error::internal)?,
         created_at: row.try_get("", "created_at")?,
+        publish_at: row.try_get("", "publish_at")?,
         published_at: row.try_get("", "published_at")?,
         expires_at: row.try_get("", "expires_at")?,
+        updated_at: row.try_get("", "updated_at")?,
+        retracted_at: row.try_get("", "retracted_at")?,
+        audience_size: row.try_get("", "audience_size")?,
+        delivered_count: row.try_get("", "delivered_count")?,
+        read_count: row.try_get("", "read_count")?,
     })
 }
 

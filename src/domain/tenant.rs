@@ -44,6 +44,14 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     Ok(tenant)
 }
 
+/// The tenant with this row, which must be there.
+pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT code FROM tenant WHERE id = ").bind(id);
+    let row = sql.one(&app.db.read).await?.ok_or_else(|| Error::not_found("tenant", id.to_string()))?;
+    named(app, &row.try_get::<String>("", "code")?).await
+}
+
 async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push(

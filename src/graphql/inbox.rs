@@ -94,6 +94,11 @@ impl InboxItem {
         self.0.content.published_at.into()
     }
 
+    /// When its text was last amended.
+    async fn updated_at(&self) -> Option<Instant> {
+        self.0.content.updated_at.map(Into::into)
+    }
+
     /// From this instant on it is in no list and no count.
     async fn expires_at(&self) -> Option<Instant> {
         self.0.expires_at.map(Into::into)

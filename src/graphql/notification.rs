@@ -1,6 +1,6 @@
 //! What was sent.
 
-use async_graphql::{Context, Enum, ID, Json, Object, Result};
+use async_graphql::{Context, Enum, ID, Json, Object, Result, SimpleObject};
 use serde_json::Value;
 
 use super::catalogue::MessageType;
@@ -14,11 +14,27 @@ use crate::seal::Kind;
 
 /// Where a notification is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+#[graphql(remote = "notification::Status")]
 pub enum NotificationStatus {
+    /// It waits for its `publishAt`.
+    Scheduled,
     /// In the inboxes of those it reaches.
     Published,
     /// Past its `expiresAt`: in no list and no count.
     Expired,
+    /// Taken back, before or after it was published: in no list and no count.
+    Retracted,
+}
+
+/// How many users it addressed, has reached and was read by.
+#[derive(Clone, Copy, Debug, SimpleObject)]
+pub struct NotificationStats {
+    /// Users addressed at the time of publication; null until counted, within a minute.
+    pub audience_size: Option<i32>,
+    /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.
+    pub delivered_count: i32,
+    /// Users who have read it, and not marked it unread since. May lag by a minute.
+    pub read_count: i32,
 }
 
 /// What was sent, once, however many users it reaches.
@@ -66,32 +82,27 @@ impl Notification {
 
     /// Where it is in its life.
     async fn status(&self, ctx: &Context<'_>) -> NotificationStatus {
-        let now = Call::of(ctx).app.now();
-        if self.of.expires_at.is_some_and(|at| at <= now) {
-            NotificationStatus::Expired
-        } else {
-            NotificationStatus::Published
-        }
+        self.of.status(Call::of(ctx).app.now()).into()
     }
 
     /// As it was sent; the type's title where it was sent without one. Readers see it through the type's template.
     async fn title(&self) -> &str {
-        self.of.title.as_deref().unwrap_or(&self.of.message_type.title)
+        self.of.content.title.as_deref().unwrap_or(&self.of.message_type.title)
     }
 
     /// As it was sent.
     async fn body(&self) -> Option<&str> {
-        self.of.body.as_deref()
+        self.of.content.body.as_deref()
     }
 
     /// As it was sent.
     async fn link(&self) -> Option<&str> {
-        self.of.link.as_deref()
+        self.of.content.link.as_deref()
     }
 
     /// What the sender attached, untouched.
     async fn data(&self) -> Option<Json<Value>> {
-        self.of.data.clone().map(Json)
+        self.of.content.data.clone().map(Json)
     }
 
     /// Who sent it, or did what it is about.
@@ -119,14 +130,40 @@ impl Notification {
         self.of.created_at.into()
     }
 
-    /// When it was published.
+    /// When its text was last amended.
+    async fn updated_at(&self) -> Option<Instant> {
+        self.of.updated_at.map(Into::into)
+    }
+
+    /// When it is, or was, to be published; null where it was not scheduled.
+    async fn publish_at(&self) -> Option<Instant> {
+        self.of.publish_at.map(Into::into)
+    }
+
+    /// When it was published; null while it is scheduled.
     async fn published_at(&self) -> Option<Instant> {
-        Some(self.of.published_at.into())
+        self.of.published_at.map(Into::into)
     }
 
     /// From this instant on it is in no list and no count.
     async fn expires_at(&self) -> Option<Instant> {
         self.of.expires_at.map(Into::into)
+    }
+
+    /// When it was taken back.
+    async fn retracted_at(&self) -> Option<Instant> {
+        self.of.retracted_at.map(Into::into)
+    }
+
+    /// How many users it addressed, has reached and was read by. Right in the end: what happens now is counted within a
+    /// minute, so that reading never waits for counting.
+    async fn stats(&self) -> NotificationStats {
+        let number = |count: i64| i32::try_from(count.max(0)).unwrap_or(i32::MAX);
+        NotificationStats {
+            audience_size: self.of.audience_size.map(number),
+            delivered_count: number(self.of.delivered_count),
+            read_count: number(self.of.read_count),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sending.
 
-use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
+use async_graphql::{Context, ID, InputObject, Json, MaybeUndefined, Object, OneofObject, Result, SimpleObject};
 use serde_json::Value;
 
 use super::channel::TargetInput;
@@ -23,15 +23,28 @@ pub struct SendPayload {
 #[derive(InputObject)]
 pub struct ContentInput {
     /// 1 to 256 characters. Required, unless the type has a template.
-    pub title: Option<String>,
+    pub title: MaybeUndefined<String>,
     /// 16 KiB at most.
-    pub body: Option<String>,
+    pub body: MaybeUndefined<String>,
     /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
-    pub link: Option<String>,
+    pub link: MaybeUndefined<String>,
     /// For the type's template; 16 KiB of JSON at most.
-    pub params: Option<Json<Value>>,
+    pub params: MaybeUndefined<Json<Value>>,
     /// For the client, untouched; 16 KiB of JSON at most.
-    pub data: Option<Json<Value>>,
+    pub data: MaybeUndefined<Json<Value>>,
+}
+
+impl From<ContentInput> for Content {
+    fn from(input: ContentInput) -> Self {
+        let json = |value: MaybeUndefined<Json<Value>>| value.take().map(|Json(value)| value);
+        Self {
+            title: input.title.take(),
+            body: input.body.take(),
+            link: input.link.take(),
+            params: json(input.params),
+            data: json(input.data),
+        }
+    }
 }
 
 /// Whom an announcement is for.
@@ -53,7 +66,10 @@ pub struct AnnouncementInput {
     pub audience: AudienceInput,
     pub content: ContentInput,
     pub sender: Option<ID>,
-    /// In the future. Default: the type's ttl after publication.
+    /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
+    /// where it is left out, or past.
+    pub publish_at: Option<Instant>,
+    /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
     /// 1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with
     /// other content it is a CONFLICT. Keys are remembered as long as the notification.
@@ -70,7 +86,10 @@ pub struct ReminderInput {
     /// Who did it; he is never reminded of his own doing. His followers are reminded too.
     pub sender: Option<ID>,
     pub content: ContentInput,
-    /// In the future. Default: the type's ttl after publication.
+    /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
+    /// where it is left out, or past.
+    pub publish_at: Option<Instant>,
+    /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
     /// As in `AnnouncementInput`.
     pub idempotency_key: Option<String>,
@@ -84,7 +103,10 @@ pub struct MessageInput {
     pub receiver: ID,
     pub sender: Option<ID>,
     pub content: ContentInput,
-    /// In the future. Default: the type's ttl after publication.
+    /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
+    /// where it is left out, or past.
+    pub publish_at: Option<Instant>,
+    /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
     /// As in `AnnouncementInput`.
     pub idempotency_key: Option<String>,
@@ -163,7 +185,7 @@ async fn send(call: Call<'_>, inputs: &[Input], path: impl Fn(usize) -> String) 
 }
 
 fn translate(input: SendInput) -> crate::error::Result<Input> {
-    let (message_type, addressees, content, sender, expires_at, idempotency_key) = match input {
+    let (message_type, addressees, content, sender, (publish_at, expires_at), idempotency_key) = match input {
         SendInput::Announcement(of) => {
             let addressees = match of.audience {
                 AudienceInput::Everyone(true) => Addressees::Everyone,
@@ -173,26 +195,25 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
                 AudienceInput::Groups(codes) => Addressees::Groups(codes),
                 AudienceInput::Users(ids) => Addressees::Users(ids.into_iter().map(|id| id.0).collect()),
             };
-            (of.r#type, addressees, of.content, of.sender, of.expires_at, of.idempotency_key)
+            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
         }
         SendInput::Reminder(of) => {
             let (target_type, target_id) = (of.target.r#type, of.target.id.0);
             let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
-            (of.r#type, addressees, of.content, of.sender, of.expires_at, of.idempotency_key)
+            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
         }
         SendInput::Message(of) => {
             let addressees = Addressees::Receiver(of.receiver.0);
-            (of.r#type, addressees, of.content, of.sender, of.expires_at, of.idempotency_key)
+            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
         }
     };
-    let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
-    let content = Content {
-        title: content.title,
-        body: content.body,
-        link: content.link,
-        params: json(content.params),
-        data: json(content.data),
-    };
-    let (sender, expires_at) = (sender.map(|id| id.0), expires_at.map(|at| at.0));
-    Ok(Input { message_type, addressees, content, sender, expires_at, idempotency_key })
+    Ok(Input {
+        message_type,
+        addressees,
+        content: content.into(),
+        sender: sender.map(|id| id.0),
+        publish_at: publish_at.map(|at| at.0),
+        expires_at: expires_at.map(|at| at.0),
+        idempotency_key,
+    })
 }

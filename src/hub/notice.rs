@@ -24,6 +24,9 @@ pub struct Notice {
     /// The state of their inbox changed, without anything new in it.
     #[serde(rename = "m", skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<UserId>,
+    /// What these show was amended or taken back; whoever has one of them has another inbox.
+    #[serde(rename = "i", skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Seq>,
     /// They listen to other channels than before.
     #[serde(rename = "l", skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<UserId>,
@@ -65,13 +68,14 @@ impl Notice {
         add(&mut self.channels, &other.channels);
         add(&mut self.users, &other.users);
         add(&mut self.changed, &other.changed);
+        add(&mut self.items, &other.items);
         add(&mut self.listeners, &other.listeners);
     }
 
     /// Short enough to travel: a long list becomes "everybody".
     pub fn shorten(&mut self) {
-        let ids = self.channels.len() + self.users.len() + self.changed.len() + self.listeners.len();
-        if ids + 2 * self.seqs.len() > IDS {
+        let users = self.users.len() + self.changed.len() + self.listeners.len();
+        if self.channels.len() + self.items.len() + users + 2 * self.seqs.len() > IDS {
             *self = Self {
                 everybody: true,
                 seqs: self.seqs.first().copied().into_iter().collect(),

@@ -38,6 +38,8 @@ pub struct Content {
     pub kind: Kind,
     pub message_type: Arc<MessageType>,
     pub published_at: Millis,
+    /// When its text was last amended.
+    pub updated_at: Option<Millis>,
     pub data: Option<Value>,
     pub sender: Option<Profile>,
     pub target: Option<Target>,
@@ -64,7 +66,7 @@ pub const STATE_COLUMNS: &str = "i.user_id AS item_user_id, i.seq AS item_seq, i
 /// The columns of what is shown of the notification `n` and its action `a`.
 pub const CONTENT_COLUMNS: &str = "n.id AS item_notification, n.kind AS item_kind, n.type_id AS item_content_type_id, \
     n.title AS item_title, n.body AS item_body, n.link AS item_link, n.params AS item_params, n.data AS item_data, \
-    n.published_at AS item_published_at, n.target_type AS item_target_type, n.target_id AS item_target_id, \
+    n.published_at AS item_published_at, n.updated_at AS item_updated_at, n.target_type AS item_target_type, n.target_id AS item_target_id, \
     a.code AS item_action";
 
 /// Adds the columns that [`Item::read`] wants; see [`push_joins`] for the tables.
@@ -84,7 +86,8 @@ pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
     push_content_joins(sql);
 }
 
-/// A user's item by its seq, if it has not expired; his inbox need not be synced, for whoever knows an id has seen it.
+/// A user's item by its seq, if it has neither expired nor been retracted; his inbox need not be synced, for whoever
+/// knows an id has seen it, and the notification itself says what became of it.
 pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<Option<Item>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let mut sql = Sql::new(&app.db.read);
@@ -93,7 +96,7 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<
     sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
     push_joins(&mut sql, tenant);
     sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq = ").bind(seq);
-    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(app.now()).push(")");
+    sql.push(" AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at > ").bind(app.now()).push(")");
     match sql.one(&app.db.read).await? {
         Some(row) => Item::read(&row, &catalogue),
         None => Ok(None),
@@ -101,9 +104,10 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<
 }
 
 impl Item {
-    /// The item of a row, with its content, if there is one in it.
+    /// The item of a row, with its content, if there is one in it. An item whose notification is past the retention window
+    /// is as good as gone.
     pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Option<Self>> {
-        if row.try_get::<Option<Seq>>("", "item_seq")?.is_none() {
+        if row.try_get::<Option<i64>>("", "item_notification")?.is_none() {
             return Ok(None);
         }
         let content = Arc::new(Content::read(row, catalogue)?);
@@ -154,6 +158,7 @@ impl Content {
                 .cloned()
                 .ok_or_else(|| Error::internal(format!("message type {type_id} is not in the catalogue")))?,
             published_at: row.try_get("", "item_published_at")?,
+            updated_at: row.try_get("", "item_updated_at")?,
             data: json(row.try_get("", "item_data")?)?,
             sender: Profile::read(row, "s")?,
             target: target_type.zip(target_id).map(|(target_type, id)| Target { target_type, id }),

@@ -3,21 +3,28 @@
 //! Each is one transaction over the user's locked row: the inbox is synced, then the state changed. Reading
 //! everything of a type raises a mark instead of touching the items, whatever their number.
 
+mod step;
+
 use entity::ids::{Seq, TypeId, UserId};
 use sea_orm::DatabaseTransaction;
 
 use super::page::push_target;
-use super::shelf::{Place, Side, State, push_range, ranges};
+use super::shelf::{Part, Place, State, push_range};
 use super::sync;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
 use crate::domain::catalogue::{self, Catalogue, ReadPolicy};
 use crate::domain::channel::Target;
+use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
+use step::{Step, steps};
+
+/// Items that one statement changes.
+const ITEMS_PER_STATEMENT: usize = 1000;
 
 /// Which of a user's items.
 #[derive(Clone, Debug)]
@@ -132,33 +139,35 @@ impl Inbox<'_> {
         Ok(changed_count)
     }
 
-    /// Raises the read mark of a type, if that makes anything read; returns how much.
+    /// Raises the read mark of a type, if that makes anything read; returns how much. The items stay untouched but for
+    /// those that were kept unread.
     async fn read_all(&self, kind: TypeId, up_to: Seq) -> Result<u64> {
         let mut sql = Sql::new(self.txn);
         sql.push("SELECT ");
-        for (place, range) in ranges(Side::Inbox, Some(false)).iter().enumerate() {
-            sql.push(if place > 0 { " + " } else { "" }).push("(SELECT count(*) FROM inbox_item i WHERE ");
-            push_range(&mut sql, self.user.into(), kind.into(), *range, self.now);
-            sql.push(" AND i.seq <= ").bind(up_to).push(")");
+        for (name, range) in [("fresh", (State::Fresh, Part::AboveMark)), ("kept", (State::KeptUnread, Part::All))] {
+            sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
+            push_range(&mut sql, self.user.into(), kind.into(), range, self.now);
+            sql.push(" AND i.seq <= ").bind(up_to).push(&format!(") AS {name}, "));
         }
-        sql.push(" AS unread");
-        let unread: i64 = sql.one(self.txn).await?.map_or(Ok(0), |row| row.try_get("", "unread"))?;
-        if unread == 0 {
-            return Ok(0);
+        sql.push("COALESCE((SELECT MAX(m.read_upto) FROM read_mark m WHERE m.user_id = ").bind(self.user);
+        sql.push(" AND m.type_id = ").bind(kind).push("), 0) AS mark");
+        let Some(row) = sql.one(self.txn).await? else { return Ok(0) };
+        let (fresh, kept): (i64, i64) = (row.try_get("", "fresh")?, row.try_get("", "kept")?);
+        if kept > 0 {
+            self.step(&Step::KEPT_TO_READ, kind, &Which::UpTo(up_to, None)).await?;
         }
-        let mut sql = Sql::new(self.txn);
-        sql.push(&format!("UPDATE inbox_item SET state = {}, read_at = ", State::Read as i16)).bind(self.now);
-        sql.push(" WHERE user_id = ").bind(self.user).push(" AND type_id = ").bind(kind);
-        sql.push(&format!(" AND state = {} AND seq <= ", State::KeptUnread as i16)).bind(up_to);
-        sql.run(self.txn).await?;
-        let values = vec![vec![self.user.into(), kind.into(), up_to.into(), self.now.into()]];
-        let columns = &["user_id", "type_id", "read_upto", "read_at"];
-        insert(self.txn, Rows { table: "read_mark", columns, values }, Existing::Kept).await?;
-        Ok(unread.unsigned_abs())
+        if fresh > 0 {
+            tally::read(self.txn, self.user, kind, (row.try_get("", "mark")?, up_to), self.now).await?;
+            let values = vec![vec![self.user.into(), kind.into(), up_to.into(), self.now.into()]];
+            let columns = &["user_id", "type_id", "read_upto", "read_at"];
+            insert(self.txn, Rows { table: "read_mark", columns, values }, Existing::Kept).await?;
+        }
+        Ok((fresh + kept).unsigned_abs())
     }
 
     /// Changes items one by one, from each state in which they may be to the one that the change leads to.
     async fn change(&self, change: Change, kind: Option<TypeId>, which: &Which<'_>) -> Result<u64> {
+        tally::settle(self.txn, &[self.user]).await?;
         let mut changed_count = 0;
         for step in steps(change) {
             // A bulk mark is about the inbox proper, but for the one that empties the archive.
@@ -177,24 +186,37 @@ impl Inbox<'_> {
     }
 
     async fn step(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<u64> {
-        let mut sql = Sql::new(self.txn);
-        if let Some(to) = step.to {
-            sql.push(&format!("UPDATE inbox_item SET state = {}", to as i16));
-            if matches!(to, State::Read | State::ArchivedRead) && !step.was_read {
-                sql.push(", read_at = ").bind(self.now);
+        let seqs = self.concerned(step, kind, which).await?;
+        for seqs in seqs.chunks(ITEMS_PER_STATEMENT) {
+            let mut sql = Sql::new(self.txn);
+            if let Some(to) = step.to {
+                sql.push(&format!("UPDATE inbox_item SET state = {}", to as i16));
+                if matches!(to, State::Read | State::ArchivedRead) && !step.was_read {
+                    sql.push(", read_at = ").bind(self.now);
+                }
+                if matches!(to, State::KeptUnread | State::ArchivedUnread) {
+                    sql.push(", read_at = NULL");
+                }
+                if to.is_archived() != step.from.is_archived() {
+                    sql.push(", archived_at = ").bind(to.is_archived().then_some(self.now));
+                }
+            } else {
+                sql.push("DELETE FROM inbox_item");
             }
-            if matches!(to, State::KeptUnread | State::ArchivedUnread) {
-                sql.push(", read_at = NULL");
+            sql.push(" WHERE user_id = ").bind(self.user).push(" AND seq").in_ids(seqs);
+            sql.run(self.txn).await?;
+            match step.makes_read() {
+                0 => {}
+                by => tally::marked(self.txn, self.tenant, seqs, by).await?,
             }
-            if to.is_archived() != step.from.is_archived() {
-                sql.push(", archived_at = ").bind(to.is_archived().then_some(self.now));
-            }
-        } else {
-            sql.push("DELETE FROM inbox_item");
         }
-        sql.push(" WHERE user_id = ")
-            .bind(self.user)
-            .push(" AND seq IN (SELECT c.seq FROM (SELECT i.seq FROM inbox_item i");
+        Ok(seqs.len() as u64)
+    }
+
+    /// The items that a step changes.
+    async fn concerned(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<Vec<Seq>> {
+        let mut sql = Sql::new(self.txn);
+        sql.push("SELECT i.seq FROM inbox_item i");
         if let Which::UpTo(_, Some(target)) = which {
             sql.push(" JOIN notification n ON n.tenant_id = ").bind(self.tenant.id).push(" AND n.seq = i.seq");
             push_target(&mut sql, "n", target);
@@ -205,8 +227,7 @@ impl Inbox<'_> {
             Which::Items(seqs) => sql.push(" AND i.seq").in_ids(seqs),
             Which::UpTo(up_to, _) => sql.push(" AND i.seq <= ").bind(*up_to),
         };
-        sql.push(") c)");
-        sql.run(self.txn).await
+        sql.all(self.txn).await?.iter().map(|row| Ok(row.try_get("", "seq")?)).collect()
     }
 
     async fn types_of(&self, which: &Which<'_>) -> Result<Vec<TypeId>> {
@@ -215,67 +236,5 @@ impl Inbox<'_> {
         sql.push("SELECT DISTINCT type_id FROM inbox_item WHERE user_id = ").bind(self.user);
         sql.push(" AND seq").in_ids(seqs);
         sql.all(self.txn).await?.iter().map(|row| Ok(row.try_get("", "type_id")?)).collect()
-    }
-}
-
-/// Items of one state (and side of the read mark) come to another; to none when they are deleted.
-struct Step {
-    from: State,
-    part: super::shelf::Part,
-    to: Option<State>,
-    /// Whether they were read before, so that the instant stays.
-    was_read: bool,
-}
-
-/// What a change does to items of each state. What they are already is not in the list.
-fn steps(change: Change) -> &'static [Step] {
-    use super::shelf::Part::{AboveMark, All, UpToMark};
-    use State::{ArchivedRead, ArchivedUnread, Fresh, KeptUnread, Read};
-    const fn step(from: State, part: super::shelf::Part, to: Option<State>, was_read: bool) -> Step {
-        Step { from, part, to, was_read }
-    }
-    match change {
-        Change::Read => {
-            const {
-                &[
-                    step(Fresh, AboveMark, Some(Read), false),
-                    step(KeptUnread, All, Some(Read), false),
-                    step(ArchivedUnread, All, Some(ArchivedRead), false),
-                ]
-            }
-        }
-        Change::Unread => {
-            const {
-                &[
-                    step(Read, All, Some(KeptUnread), true),
-                    step(Fresh, UpToMark, Some(KeptUnread), true),
-                    step(ArchivedRead, All, Some(ArchivedUnread), true),
-                ]
-            }
-        }
-        Change::Archive => {
-            const {
-                &[
-                    step(Fresh, AboveMark, Some(ArchivedUnread), false),
-                    step(Fresh, UpToMark, Some(ArchivedRead), true),
-                    step(KeptUnread, All, Some(ArchivedUnread), false),
-                    step(Read, All, Some(ArchivedRead), true),
-                ]
-            }
-        }
-        Change::Unarchive => {
-            const { &[step(ArchivedRead, All, Some(Read), true), step(ArchivedUnread, All, Some(KeptUnread), false)] }
-        }
-        Change::Delete => {
-            const {
-                &[
-                    step(Fresh, All, None, false),
-                    step(Read, All, None, false),
-                    step(KeptUnread, All, None, false),
-                    step(ArchivedRead, All, None, false),
-                    step(ArchivedUnread, All, None, false),
-                ]
-            }
-        }
     }
 }

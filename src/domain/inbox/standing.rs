@@ -6,7 +6,7 @@ use entity::ids::{Seq, UserId};
 use sea_orm::{DbBackend, QueryResult};
 
 use super::shelf::Place;
-use super::sync;
+use super::{amend, sync};
 use crate::app::App;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
@@ -114,12 +114,14 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], extra: &dyn Fn(&mu
 
 /// Adds 1 or 0: whether the log has something for the user `u` of the tenant `t` after his cursor.
 ///
-/// Three ways, the cheapest that answers. Nothing new in the log: no. A gap smaller than the number of channels he
+/// The cheapest way that answers. Nothing new in the log: no. Something that he has was amended: yes. A gap smaller than the number of channels he
 /// listens to: walk the log from his cursor (`publication_seq`) and probe his subscriptions. Else: look at the newest
 /// publication of each of his channels (the end of a range of `publication`'s key). A gap of [`IDLE_GAP`] says yes.
 fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
     sql.push("CASE WHEN t.last_seq <= u.cursor_seq THEN 0 WHEN t.last_seq - u.cursor_seq > ");
-    sql.push(&IDLE_GAP.to_string()).push(" THEN 1 WHEN t.last_seq - u.cursor_seq <= u.subscription_count + 1 THEN ");
+    sql.push(&IDLE_GAP.to_string()).push(" THEN 1 WHEN t.amended_seq > u.cursor_seq AND ");
+    amend::push_concerns(sql, tenant, user, &|sql| push_cursor(sql, user));
+    sql.push(" THEN 1 WHEN t.last_seq - u.cursor_seq <= u.subscription_count + 1 THEN ");
     sql.push("CASE WHEN (SELECT p.seq FROM publication p WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ");
     push_cursor(sql, user);
     sql.push(" AND (p.channel_id = ").bind(tenant.everyone);

@@ -7,11 +7,12 @@
 use entity::ids::{ChannelId, Seq, UserId};
 use sea_orm::DatabaseTransaction;
 
+use super::amend;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
-use crate::domain::preference;
 use crate::domain::tenant::Tenant;
+use crate::domain::{preference, tally};
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
@@ -63,13 +64,13 @@ pub async fn within(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]
 
 /// One step: returns the end of the log and those users who have not reached it yet.
 async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<(Seq, Vec<UserId>)> {
-    let (locked, end) = lock(txn, tenant, users).await?;
+    let (locked, Head { end, amended }) = lock(txn, tenant, users).await?;
     let gap = |of: &Locked| end.0 - of.cursor.0;
     let (near, far): (Vec<Locked>, Vec<Locked>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
     if !near.is_empty() {
-        walk_log(txn, tenant, &near, end, now).await?;
-        move_cursors(txn, &near, end).await?;
+        let items = walk_log(txn, tenant, &near, end, now).await?;
+        move_cursors(txn, tenant, &near, end, Moved { items, amended, now }).await?;
     }
     let (mut behind, mut made) = (Vec::new(), 0);
     for of in far {
@@ -78,7 +79,7 @@ async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now:
             continue;
         }
         let (reached, items) = walk_channels(txn, tenant, of, end, now).await?;
-        move_cursors(txn, &[of], reached).await?;
+        move_cursors(txn, tenant, &[of], reached, Moved { items, amended, now }).await?;
         made += items;
         if reached < end {
             behind.push(of.user);
@@ -87,22 +88,32 @@ async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now:
     Ok((end, behind))
 }
 
+/// The log when the users were locked.
+struct Head {
+    end: Seq,
+    /// Its newest entry that amends an earlier one.
+    amended: Seq,
+}
+
 /// Locks the users' rows, in the order of their ids, and reads the end of the log.
 ///
 /// The end may be from before the wait for the lock. That is no harm: it is a place in the log all the same, and what
 /// comes after it stays for the next time.
-async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> Result<(Vec<Locked>, Seq)> {
+async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> Result<(Vec<Locked>, Head)> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.id, u.cursor_seq, u.subscription_count, (SELECT t.last_seq FROM tenant t WHERE t.id = ")
         .bind(tenant.id)
-        .push(") AS last_seq FROM users u WHERE u.id")
+        .push(") AS last_seq, (SELECT t.amended_seq FROM tenant t WHERE t.id = ")
+        .bind(tenant.id)
+        .push(") AS amended_seq FROM users u WHERE u.id")
         .in_ids(users)
         .push(" AND u.tenant_id = ")
         .bind(tenant.id)
         .push(" ORDER BY u.id")
         .for_update();
     let rows = sql.all(txn).await?;
-    let end = rows.first().ok_or_else(|| Error::internal("a user to sync has no row"))?.try_get("", "last_seq")?;
+    let first = rows.first().ok_or_else(|| Error::internal("a user to sync has no row"))?;
+    let head = Head { end: first.try_get("", "last_seq")?, amended: first.try_get("", "amended_seq")? };
     let locked = rows.iter().map(|row| {
         Ok(Locked {
             user: row.try_get("", "id")?,
@@ -110,12 +121,12 @@ async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> R
             subscription_count: row.try_get("", "subscription_count")?,
         })
     });
-    Ok((locked.collect::<Result<_>>()?, end))
+    Ok((locked.collect::<Result<_>>()?, head))
 }
 
 /// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
 /// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
-async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Result<()> {
+async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Result<u64> {
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(end);
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let mut sql = Sql::new(txn);
@@ -132,8 +143,7 @@ async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], 
     sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
     sql.push(" AND s.since_seq < p.seq) IS NOT NULL)");
     push_conditions(&mut sql, tenant, "u.id", now);
-    sql.run(txn).await?;
-    Ok(())
+    sql.run(txn).await
 }
 
 /// From the user's channels to the log: those of his channels that have something new, then the range of each
@@ -193,8 +203,32 @@ fn push_conditions(sql: &mut Sql, tenant: &Tenant, user: &str, now: Millis) {
     sql.or_ignore("inbox_item.seq");
 }
 
-async fn move_cursors(txn: &DatabaseTransaction, users: &[Locked], to: Seq) -> Result<()> {
+/// What brought users to a place in the log.
+#[derive(Clone, Copy)]
+struct Moved {
+    /// How many items that made.
+    items: u64,
+    /// The newest entry of the log that amends an earlier one.
+    amended: Seq,
+    now: Millis,
+}
+
+/// The last of a sync: what arrived is to be counted, and what was amended on the way is applied.
+async fn move_cursors(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    users: &[Locked],
+    to: Seq,
+    moved: Moved,
+) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
+    if moved.items > 0 {
+        tally::arrived(txn, &ids, to, moved.now).await?;
+    }
+    let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
+    if moved.amended > start {
+        amend::apply(txn, tenant, &ids, (start, to)).await?;
+    }
     let mut sql = Sql::new(txn);
     sql.push("UPDATE users SET cursor_seq = ").bind(to).push(" WHERE id").in_ids(&ids);
     sql.push(" AND cursor_seq < ").bind(to);

@@ -129,8 +129,13 @@ impl Members {
     }
 
     pub fn all_changed(&mut self) {
+        self.changed.extend(self.viewers());
+    }
+
+    /// Those who look at an overview.
+    pub fn viewers(&self) -> Vec<UserId> {
         let viewers = self.users.iter().filter(|(_, member)| !member.overviews.is_empty());
-        self.changed.extend(viewers.map(|(user, _)| *user));
+        viewers.map(|(user, _)| *user).collect()
     }
 
     pub fn listens_elsewhere(&mut self, user: UserId) {

@@ -3,7 +3,7 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -49,6 +49,8 @@ pub(super) struct Room {
     /// The log goes up to here. If it has not been heard by then, it was missed.
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
+    /// Whoever has one of these has another inbox now.
+    touched: BTreeSet<Seq>,
     /// Nothing is done until then.
     paused_until: Option<Instant>,
 }
@@ -66,6 +68,7 @@ impl Room {
             ahead: BTreeMap::new(),
             missing: None,
             catalogue_version: 0,
+            touched: BTreeSet::new(),
             paused_until: None,
         }
     }
@@ -84,7 +87,7 @@ impl Room {
             }
             self.notice_what_is_missing();
             let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
-            if !is_paused && self.members.has_work(Instant::now()) {
+            if !is_paused && (!self.touched.is_empty() || self.members.has_work(Instant::now())) {
                 if let Err(error) = self.step().await {
                     tracing::warn!(%error, "live sessions are late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
@@ -113,7 +116,7 @@ impl Room {
 
     /// The earliest instant at which there is something to do although nothing is heard.
     fn wakes_at(&self) -> Option<Instant> {
-        let work = self.members.next_overview().max(self.paused_until.filter(|_| self.members.has_any_work()));
+        let work = self.members.next_overview().max(self.paused_until.filter(|_| self.has_any_work()));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
             (Some(work), Some(missing)) => Some(work.min(missing)),
@@ -121,10 +124,15 @@ impl Room {
         }
     }
 
+    fn has_any_work(&self) -> bool {
+        !self.touched.is_empty() || self.members.has_any_work()
+    }
+
     fn take(&mut self, event: Event) {
         match event {
             Event::Join { user, session, from, want } => self.members.join(user, session, from, want),
             Event::Leave { user, session } => self.members.leave(user, session),
+            Event::Expired(seq) => drop(self.touched.insert(seq)),
             Event::Head { last_seq, catalogue_version } => {
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
                     self.members.all_changed();
@@ -166,6 +174,7 @@ impl Room {
         for &user in &notice.changed {
             self.members.changed(user);
         }
+        self.touched.extend(&notice.items);
         for &user in &notice.listeners {
             self.members.listens_elsewhere(user);
         }
@@ -198,6 +207,7 @@ impl Room {
                 }
             }
         }
+        self.find_touched().await?;
         let users = self.members.take_news(USERS);
         if !users.is_empty()
             && let Err(error) = self.deliver(&users).await
@@ -214,6 +224,26 @@ impl Room {
                 }
                 return Err(error);
             }
+        }
+        Ok(())
+    }
+
+    /// Finds those who have what was amended, retracted or has expired: their overviews have changed.
+    async fn find_touched(&mut self) -> Result<()> {
+        let seqs: Vec<Seq> = self.touched.iter().copied().take(USERS).collect();
+        if seqs.is_empty() {
+            return Ok(());
+        }
+        for users in self.members.viewers().chunks(USERS) {
+            let mut sql = Sql::new(&self.app.db.read);
+            sql.push("SELECT DISTINCT i.user_id FROM inbox_item i WHERE i.user_id").in_ids(users);
+            sql.push(" AND i.seq").in_ids(&seqs);
+            for row in sql.all(&self.app.db.read).await? {
+                self.members.changed(row.try_get("", "user_id")?);
+            }
+        }
+        for seq in &seqs {
+            self.touched.remove(seq);
         }
         Ok(())
     }

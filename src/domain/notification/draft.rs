@@ -1,17 +1,17 @@
 //! Drafts: what is about to be sent, checked and with everything that it names looked up.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use entity::ids::{ActionId, ChannelId, UserId};
+use entity::ids::{ActionId, UserId};
 use serde::Serialize;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::content::Content;
+use super::envelope::{Envelope, Recipients, groups, message_type};
 use super::{Audience, Kind};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::catalogue::{self, Catalogue, MessageType};
+use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::{check, preference, user};
@@ -22,6 +22,9 @@ const NAMED_USERS: usize = 10_000;
 /// The most groups of one announcement.
 const NAMED_GROUPS: usize = 100;
 
+/// How far ahead something may be scheduled, in milliseconds: ten years.
+const FARTHEST: Millis = 10 * 366 * 24 * 60 * 60 * 1000;
+
 /// What a caller wants to send.
 #[derive(Clone, Debug)]
 pub struct Input {
@@ -31,6 +34,8 @@ pub struct Input {
     pub content: Content,
     /// The partner's id.
     pub sender: Option<String>,
+    /// When to publish it, where that is in the future; at once otherwise.
+    pub publish_at: Option<Millis>,
     pub expires_at: Option<Millis>,
     pub idempotency_key: Option<String>,
 }
@@ -45,43 +50,16 @@ pub enum Addressees {
     Subscribers { target_type: String, target_id: String, action: String },
 }
 
-/// What it says.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Content {
-    pub title: Option<String>,
-    pub body: Option<String>,
-    pub link: Option<String>,
-    pub params: Option<Value>,
-    pub data: Option<Value>,
-}
-
 /// Ready to be committed.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
-    pub kind: Kind,
-    pub message_type: Arc<MessageType>,
-    pub recipients: Recipients,
+    pub envelope: Envelope,
     pub content: Content,
-    pub sender: Option<UserId>,
-    pub target: Option<Target>,
-    pub action: Option<(String, ActionId)>,
-    pub audience: Audience,
-    pub expires_at: Option<Millis>,
+    /// Nothing where it is published at once.
+    pub publish_at: Option<Millis>,
     pub idempotency_key: Option<String>,
     /// Of all that the caller said.
     pub fingerprint: i64,
-    /// The version of the catalogue by which type and groups were looked up.
-    pub catalogue_version: i64,
-}
-
-/// Whom it is for, looked up.
-#[derive(Clone, Debug)]
-pub(super) enum Recipients {
-    Everyone,
-    Groups(Vec<ChannelId>),
-    Users(Vec<UserId>),
-    /// Subscribers of the target's channel, and followers of the sender.
-    Subscribers,
 }
 
 /// Checks what callers want to send, then looks up all that it names, making users and actions that are new.
@@ -100,54 +78,48 @@ pub(super) async fn prepare(
     let users: HashMap<&String, UserId> = names.iter().zip(users).collect();
     let actions: Vec<String> = inputs.iter().filter_map(action).cloned().collect();
     let actions = preference::actions(app, tenant, &actions).await?;
-    inputs.iter().map(|input| draft(input, &catalogue, &users, &actions)).collect()
+    inputs.iter().map(|input| draft(input, &catalogue, &users, &actions, app.now())).collect()
 }
 
 impl Draft {
     /// The draft by a newer catalogue; fails where its type or a group of it is gone.
     pub fn renewed(&self, catalogue: &Catalogue) -> Result<Self> {
         let mut draft = self.clone();
-        draft.message_type = message_type(catalogue, &self.message_type.code)?;
-        if let Recipients::Groups(_) = self.recipients {
-            draft.recipients = Recipients::Groups(groups(catalogue, &self.audience.groups)?);
+        let envelope = &mut draft.envelope;
+        envelope.message_type = message_type(catalogue, &envelope.message_type.code)?;
+        if let Recipients::Groups(_) = envelope.recipients {
+            envelope.recipients = Recipients::Groups(groups(catalogue, &envelope.audience.groups)?);
         }
-        draft.catalogue_version = catalogue.version;
+        envelope.catalogue_version = catalogue.version;
         Ok(draft)
     }
 }
 
 fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
     let kind = message_type(catalogue, &input.message_type)?;
-    let Content { title, body, link, params, data } = &input.content;
-    match title {
-        Some(title) => check::title("content.title", title)?,
-        None if kind.template.is_none() => {
-            let message = format!("is required, for the message type {:?} has no template", kind.code);
-            return Err(Error::bad_input("content.title", message));
-        }
-        None => {}
-    }
-    if let Some(body) = body {
-        check::body("content.body", body, check::BODY_BYTES)?;
-    }
-    if let Some(link) = link {
-        check::link("content.link", link)?;
-    }
-    for (field, json) in [("content.params", params), ("content.data", data)] {
-        if let Some(json) = json {
-            check::body(field, &json.to_string(), check::BODY_BYTES)?;
-        }
-    }
+    input.content.check(&kind)?;
     if let Some(sender) = &input.sender {
         check::code("sender", sender)?;
     }
     if let Some(key) = &input.idempotency_key {
         check::code("idempotencyKey", key)?;
     }
-    if input.expires_at.is_some_and(|at| at <= now) {
-        return Err(Error::bad_input("expiresAt", "must be in the future"));
-    }
+    check_instants(input.publish_at.filter(|at| *at > now), input.expires_at, now)?;
     check_addressees(&input.addressees, catalogue)
+}
+
+/// What expires must be published before.
+pub(super) fn check_instants(publish_at: Option<Millis>, expires_at: Option<Millis>, now: Millis) -> Result<()> {
+    if publish_at.is_some_and(|at| at > now.saturating_add(FARTHEST)) {
+        return Err(Error::bad_input("publishAt", "must be within ten years"));
+    }
+    match (publish_at, expires_at) {
+        (_, Some(expires_at)) if expires_at <= now => Err(Error::bad_input("expiresAt", "must be in the future")),
+        (Some(publish_at), Some(expires_at)) if expires_at <= publish_at => {
+            Err(Error::bad_input("expiresAt", "must be after publishAt"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_addressees(addressees: &Addressees, catalogue: &Catalogue) -> Result<()> {
@@ -197,6 +169,7 @@ fn draft(
     catalogue: &Catalogue,
     users: &HashMap<&String, UserId>,
     actions: &HashMap<String, ActionId>,
+    now: Millis,
 ) -> Result<Draft> {
     let user = |id: &String| users.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made"));
     let mut audience = Audience::default();
@@ -230,38 +203,34 @@ fn draft(
         }
         _ => None,
     };
-    Ok(Draft {
+    let envelope = Envelope {
         kind,
         message_type: message_type(catalogue, &input.message_type)?,
         recipients,
-        content: input.content.clone(),
         sender: input.sender.as_ref().map(user).transpose()?,
         target,
         action: action(input).and_then(|code| Some((code.clone(), *actions.get(code)?))),
         audience,
         expires_at: input.expires_at,
+        catalogue_version: catalogue.version,
+    };
+    Ok(Draft {
+        envelope,
+        content: input.content.clone(),
+        publish_at: input.publish_at.filter(|at| *at > now),
         idempotency_key: input.idempotency_key.clone(),
         fingerprint: fingerprint(input)?,
-        catalogue_version: catalogue.version,
     })
-}
-
-fn message_type(catalogue: &Catalogue, code: &str) -> Result<Arc<MessageType>> {
-    let kind = catalogue.message_type(code).cloned();
-    kind.ok_or_else(|| Error::bad_input("type", format!("no message type {code:?}")))
-}
-
-fn groups(catalogue: &Catalogue, codes: &[String]) -> Result<Vec<ChannelId>> {
-    let find = |code: &String| {
-        let group = catalogue.groups.get(code).map(|group| group.channel);
-        group.ok_or_else(|| Error::bad_input("audience.groups", format!("no group {code:?}")))
-    };
-    codes.iter().map(find).collect()
 }
 
 /// 64 bits of a SHA-256 over everything that the caller said, but for the key itself.
 fn fingerprint(input: &Input) -> Result<i64> {
     let said = (&input.message_type, &input.addressees, &input.content, &input.sender, input.expires_at);
-    let digest = Sha256::digest(serde_json::to_vec(&said).map_err(Error::internal)?);
+    // What is not scheduled has the fingerprint that it always had.
+    let said = match input.publish_at {
+        None => serde_json::to_vec(&said),
+        Some(publish_at) => serde_json::to_vec(&(said, publish_at)),
+    };
+    let digest = Sha256::digest(said.map_err(Error::internal)?);
     Ok(digest.iter().take(8).fold(0, |sum: i64, byte| sum << 8 | i64::from(*byte)))
 }

@@ -7,7 +7,10 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 use super::commit::commit;
 use super::draft::{Draft, Input, prepare};
-use super::{Notification, by_keys, load, write};
+use super::envelope::Envelope;
+use super::publish::{self, Publication};
+use super::write::{self, Take};
+use super::{Notification, by_keys, load, schedule};
 use crate::app::App;
 use crate::domain::check;
 use crate::domain::tenant::Tenant;
@@ -89,20 +92,28 @@ pub(super) async fn write_jobs(
     let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
     let (mut written, mut notice) = (Vec::new(), Notice::of(tenant.id));
     if !new.is_empty() {
-        let channels = write::listened(txn, tenant, &new).await?;
-        let versions = new.iter().map(|draft| draft.catalogue_version);
-        let version = versions.clone().max().unwrap_or_default();
-        let is_uniform = versions.clone().all(|of| of == version);
+        let due: Vec<&Draft> = new.iter().copied().filter(|draft| draft.publish_at.is_none()).collect();
+        let envelopes: Vec<&Envelope> = due.iter().map(|draft| &draft.envelope).collect();
+        let channels = publish::listened(txn, tenant, &envelopes).await?;
+        let versions = new.iter().map(|draft| draft.envelope.catalogue_version);
+        let catalogue_version = versions.clone().max().unwrap_or_default();
+        let is_uniform = versions.clone().all(|of| of == catalogue_version);
         // Not asked for unless all agree: this transaction is committed, and seqs that it took would be holes in the log.
-        let head = if is_uniform { write::take_seqs(txn, tenant, new.len(), version, app.now()).await? } else { None };
+        let take = Take { seqs: due.len(), ids: new.len(), catalogue_version };
+        let head = if is_uniform { write::take(txn, tenant, take, app.now()).await? } else { None };
         let Some(head) = head else {
             let (_, catalogue_version) = crate::domain::tenant::head(txn, tenant).await?;
             return Ok(Written::Nothing { catalogue_version });
         };
         written = write::notifications(txn, tenant, &new, &head).await?;
-        notice.channels = write::publications(txn, tenant, &new, &written, &channels).await?;
-        notice.users = write::items(txn, tenant, &new, &written).await?;
-        notice.seqs.extend(written.first().zip(written.last()).map(|(first, last)| (first.seq, last.seq)));
+        let mut published = Vec::with_capacity(due.len());
+        for (draft, of) in new.iter().zip(&written) {
+            if let Some(seq) = of.seq {
+                published.push(Publication { envelope: &draft.envelope, seq, expires_at: of.expires_at });
+            }
+        }
+        notice = publish::publish(txn, tenant, &published, &channels).await?;
+        schedule::keep(txn, tenant, &new, &written).await?;
     }
     let outcome = |fate| match fate {
         Fate::New(place) => Outcome::New(Box::new(written[place].clone())),

@@ -1,0 +1,21 @@
+//! A notification that waits for its time. Whoever deletes the row publishes it, in the same transaction.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::TenantId;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "schedule")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub tenant_id: TenantId,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub notification_id: i64,
+    /// Milliseconds since 1970.
+    pub publish_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,22 @@
+//! What is to be added to the counts of a notification.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{Seq, TenantId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "tally")]
+pub struct Model {
+    #[sea_orm(primary_key)]
+    pub id: i64,
+    pub tenant_id: TenantId,
+    pub seq: Seq,
+    pub delivered: i64,
+    /// Negative where it was marked unread.
+    pub was_read: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,28 @@
+//! A part of an inbox that arrived, or was read at once, and is still to be counted item by item.
+
+use sea_orm::entity::prelude::*;
+
+use crate::ids::{Seq, TypeId, UserId};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "tally_span")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub user_id: UserId,
+    /// Whether it was read; it arrived otherwise.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub is_read: bool,
+    /// What was read; 0 for what arrived.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub type_id: TypeId,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub after_seq: Seq,
+    pub upto_seq: Seq,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

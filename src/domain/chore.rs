@@ -1,0 +1,58 @@
+//! Chores: what the server does from time to time, on one node.
+
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// What is to be done, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// Adding up how many have received and read what was sent.
+    Count,
+    /// Deleting what is past the retention window.
+    Sweep,
+}
+
+impl Chore {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Sweep => "sweep",
+        }
+    }
+
+    /// Milliseconds from one time to the next.
+    fn every(self) -> Millis {
+        match self {
+            Self::Count => 10_000,
+            Self::Sweep => 3_600_000,
+        }
+    }
+
+    /// Whether it is due, and this node is the one to do it: the first to move its next time on.
+    ///
+    /// A node that dies over it leaves it to whoever comes when it is due again. A time that is farther off than it can
+    /// be was set by a clock that went wrong, and does not count.
+    pub async fn is_ours(self, app: &App) -> Result<bool> {
+        let now = app.now();
+        let push_due = |sql: &mut Sql| {
+            sql.push(" WHERE name = ").bind(self.name()).push(" AND (due_at <= ").bind(now);
+            sql.push(" OR due_at > ").bind(now + self.every()).push(")");
+        };
+        let mut sql = Sql::new(&app.db.read);
+        sql.push("SELECT name FROM chore");
+        push_due(&mut sql);
+        if sql.one(&app.db.read).await?.is_none() {
+            return Ok(false);
+        }
+        let moved = transaction!(app.db, |txn| {
+            let mut sql = Sql::new(txn);
+            sql.push("UPDATE chore SET due_at = ").bind(now + self.every());
+            push_due(&mut sql);
+            sql.run(txn).await
+        })?;
+        Ok(moved > 0)
+    }
+}

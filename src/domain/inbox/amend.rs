@@ -1,0 +1,59 @@
+//! Amendments in inboxes: what was published earlier and has since been retracted, or expires at another instant.
+
+use std::collections::HashMap;
+
+use entity::ids::{Seq, UserId};
+use sea_orm::DatabaseTransaction;
+
+use super::shelf::Place;
+use crate::clock::Millis;
+use crate::domain::tally;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// Applies the amendments of a part of the log, after its first place and up to its last, to the inboxes of users, whose
+/// rows are locked. The notifications say what they are now, so that applying one again, or late, does no harm.
+pub(super) async fn apply(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    users: &[UserId],
+    (after, upto): (Seq, Seq),
+) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT DISTINCT i.seq, n.expires_at, n.retracted_at FROM amendment a JOIN inbox_item i ON i.user_id");
+    sql.in_ids(users).push(" AND i.seq = a.subject_seq JOIN notification n ON n.tenant_id = a.tenant_id AND n.seq = ");
+    sql.push("a.subject_seq WHERE a.tenant_id = ").bind(tenant.id);
+    sql.push(" AND a.seq > ").bind(after).push(" AND a.seq <= ").bind(upto);
+    let (mut retracted, mut expiring): (Vec<Seq>, HashMap<Option<Millis>, Vec<Seq>>) = (Vec::new(), HashMap::new());
+    for row in sql.all(txn).await? {
+        let seq = row.try_get("", "seq")?;
+        match row.try_get::<Option<Millis>>("", "retracted_at")? {
+            Some(_) => retracted.push(seq),
+            None => expiring.entry(row.try_get("", "expires_at")?).or_default().push(seq),
+        }
+    }
+    for (expires_at, seqs) in expiring {
+        let mut sql = Sql::new(txn);
+        sql.push("UPDATE inbox_item SET expires_at = ").bind(expires_at).push(" WHERE user_id").in_ids(users);
+        sql.push(" AND seq").in_ids(&seqs);
+        sql.run(txn).await?;
+    }
+    if !retracted.is_empty() {
+        tally::settle(txn, users).await?;
+        let mut sql = Sql::new(txn);
+        sql.push("DELETE FROM inbox_item WHERE user_id").in_ids(users).push(" AND seq").in_ids(&retracted);
+        sql.run(txn).await?;
+    }
+    Ok(())
+}
+
+/// Adds a condition: whether an amendment after the cursor of the user `u` is about an item that he has. Read from the
+/// amendments since then, with a probe of `inbox_item`'s key for each.
+pub(super) fn push_concerns(sql: &mut Sql, tenant: &Tenant, user: Place<'_>, cursor: &dyn Fn(&mut Sql)) {
+    sql.push("(SELECT a.seq FROM amendment a JOIN inbox_item i ON i.seq = a.subject_seq AND i.user_id = ");
+    user.push(sql);
+    sql.push(" WHERE a.tenant_id = ").bind(tenant.id).push(" AND a.seq > ");
+    cursor(sql);
+    sql.push(" LIMIT 1) IS NOT NULL");
+}

@@ -1,0 +1,81 @@
+//! From which state to which a change takes an item.
+
+use super::Change;
+use crate::domain::inbox::shelf::{Part, State};
+
+/// Items of one state (and side of the read mark) come to another; to none when they are deleted.
+pub(super) struct Step {
+    pub from: State,
+    pub part: Part,
+    pub to: Option<State>,
+    /// Whether they were read before, so that the instant stays.
+    pub was_read: bool,
+}
+
+impl Step {
+    /// What was kept unread is read.
+    pub const KEPT_TO_READ: Self = step(State::KeptUnread, Part::All, Some(State::Read), false);
+
+    /// 1 where it makes items read, -1 where it makes them unread. What is deleted was read, or not, all the same.
+    pub fn makes_read(&self) -> i64 {
+        match self.to {
+            Some(State::Read | State::ArchivedRead) if !self.was_read => 1,
+            Some(State::KeptUnread | State::ArchivedUnread) if self.was_read => -1,
+            _ => 0,
+        }
+    }
+}
+
+const fn step(from: State, part: Part, to: Option<State>, was_read: bool) -> Step {
+    Step { from, part, to, was_read }
+}
+
+/// What a change does to items of each state. What they are already is not in the list.
+pub(super) fn steps(change: Change) -> &'static [Step] {
+    use Part::{AboveMark, All, UpToMark};
+    use State::{ArchivedRead, ArchivedUnread, Fresh, KeptUnread, Read};
+    match change {
+        Change::Read => {
+            const {
+                &[
+                    step(Fresh, AboveMark, Some(Read), false),
+                    step(KeptUnread, All, Some(Read), false),
+                    step(ArchivedUnread, All, Some(ArchivedRead), false),
+                ]
+            }
+        }
+        Change::Unread => {
+            const {
+                &[
+                    step(Read, All, Some(KeptUnread), true),
+                    step(Fresh, UpToMark, Some(KeptUnread), true),
+                    step(ArchivedRead, All, Some(ArchivedUnread), true),
+                ]
+            }
+        }
+        Change::Archive => {
+            const {
+                &[
+                    step(Fresh, AboveMark, Some(ArchivedUnread), false),
+                    step(Fresh, UpToMark, Some(ArchivedRead), true),
+                    step(KeptUnread, All, Some(ArchivedUnread), false),
+                    step(Read, All, Some(ArchivedRead), true),
+                ]
+            }
+        }
+        Change::Unarchive => {
+            const { &[step(ArchivedRead, All, Some(Read), true), step(ArchivedUnread, All, Some(KeptUnread), false)] }
+        }
+        Change::Delete => {
+            const {
+                &[
+                    step(Fresh, All, None, false),
+                    step(Read, All, None, false),
+                    step(KeptUnread, All, None, false),
+                    step(ArchivedRead, All, None, false),
+                    step(ArchivedUnread, All, None, false),
+                ]
+            }
+        }
+    }
+}

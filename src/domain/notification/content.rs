@@ -1,0 +1,67 @@
+//! What a notification says.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::domain::catalogue::MessageType;
+use crate::domain::check;
+use crate::error::{Error, Result};
+
+/// The words of a notification, and what comes with them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Content {
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub link: Option<String>,
+    /// For the type's template.
+    pub params: Option<Value>,
+    /// For the client, untouched.
+    pub data: Option<Value>,
+}
+
+/// A change of it: what is left out stays, `Some(None)` clears.
+#[derive(Clone, Debug, Default)]
+pub struct ContentChange {
+    pub title: Option<Option<String>>,
+    pub body: Option<Option<String>>,
+    pub link: Option<Option<String>>,
+    pub params: Option<Option<Value>>,
+    pub data: Option<Option<Value>>,
+}
+
+impl Content {
+    /// Refuses what cannot be shown; without a title only where the type has a template.
+    pub(super) fn check(&self, kind: &MessageType) -> Result<()> {
+        match &self.title {
+            Some(title) => check::title("content.title", title)?,
+            None if kind.template.is_none() => {
+                let message = format!("is required, for the message type {:?} has no template", kind.code);
+                return Err(Error::bad_input("content.title", message));
+            }
+            None => {}
+        }
+        if let Some(body) = &self.body {
+            check::body("content.body", body, check::BODY_BYTES)?;
+        }
+        if let Some(link) = &self.link {
+            check::link("content.link", link)?;
+        }
+        for (field, json) in [("content.params", &self.params), ("content.data", &self.data)] {
+            if let Some(json) = json {
+                check::body(field, &json.to_string(), check::BODY_BYTES)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// With a change made to it.
+    pub(super) fn changed(self, change: ContentChange) -> Self {
+        Self {
+            title: change.title.unwrap_or(self.title),
+            body: change.body.unwrap_or(self.body),
+            link: change.link.unwrap_or(self.link),
+            params: change.params.unwrap_or(self.params),
+            data: change.data.unwrap_or(self.data),
+        }
+    }
+}

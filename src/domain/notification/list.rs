@@ -1,0 +1,88 @@
+//! What was sent, for those who sent it.
+
+use super::{Kind, Notification, Status, read, select};
+use crate::app::App;
+use crate::domain::catalogue;
+use crate::domain::channel::Target;
+use crate::domain::tenant::Tenant;
+use crate::domain::user;
+use crate::error::{Error, Result};
+use crate::sql::Sql;
+
+/// Which notifications; what is left out does not count.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Codes of types.
+    pub types: Option<Vec<String>>,
+    pub kinds: Option<Vec<Kind>>,
+    pub statuses: Option<Vec<Status>>,
+    /// The partner's id of a user.
+    pub sender: Option<String>,
+    pub target: Option<Target>,
+}
+
+/// At most `many` notifications older than the one with the number `before`, newest first: a walk of the key from its
+/// end, or of the target's index, until the page is full.
+pub async fn page(
+    app: &App,
+    tenant: &Tenant,
+    filter: &Filter,
+    many: usize,
+    before: Option<i64>,
+) -> Result<Vec<Notification>> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    let mut sql = select(&app.db.read, tenant);
+    if let Some(codes) = &filter.types {
+        let id = |code: &String| {
+            let kind = catalogue.message_type(code).map(|kind| kind.id);
+            kind.ok_or_else(|| Error::bad_input("filter.types", format!("no message type {code:?}")))
+        };
+        sql.push(" AND n.type_id").in_ids(&codes.iter().map(id).collect::<Result<Vec<_>>>()?);
+    }
+    if let Some(kinds) = &filter.kinds {
+        let kinds: Vec<i64> = kinds.iter().map(|kind| i64::from(*kind as i16)).collect();
+        sql.push(" AND n.kind").in_ids(&kinds);
+    }
+    if let Some(statuses) = &filter.statuses {
+        push_statuses(&mut sql, statuses, app.now());
+        if statuses.as_slice() == [Status::Scheduled] {
+            // Few, and kept apart.
+            sql.push(" AND n.id IN (SELECT s.notification_id FROM schedule s WHERE s.tenant_id = ");
+            sql.bind(tenant.id).push(")");
+        }
+    }
+    if let Some(sender) = &filter.sender {
+        // Somebody of whom the tenant never heard has sent nothing.
+        let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
+        let sender: Vec<i64> = known.values().map(|id| id.0).collect();
+        sql.push(" AND n.sender_id").in_ids(&sender);
+    }
+    if let Some(target) = &filter.target {
+        target.check().map_err(|error| error.within("filter"))?;
+        sql.push(" AND n.target_type = ").bind(target.target_type.clone());
+        sql.push(" AND n.target_id = ").bind(target.id.clone());
+    }
+    if let Some(before) = before {
+        sql.push(" AND n.id < ").bind(before);
+    }
+    sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).map_err(Error::internal)?);
+    sql.all(&app.db.read).await?.iter().map(|row| read(row, &catalogue)).collect()
+}
+
+fn push_statuses(sql: &mut Sql, statuses: &[Status], now: i64) {
+    sql.push(" AND (1 = 0");
+    for status in statuses {
+        match status {
+            Status::Scheduled => sql.push(" OR (n.seq IS NULL AND n.retracted_at IS NULL)"),
+            Status::Retracted => sql.push(" OR n.retracted_at IS NOT NULL"),
+            Status::Expired => {
+                sql.push(" OR (n.seq IS NOT NULL AND n.retracted_at IS NULL AND n.expires_at <= ").bind(now).push(")")
+            }
+            Status::Published => {
+                sql.push(" OR (n.seq IS NOT NULL AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at");
+                sql.push(" > ").bind(now).push("))")
+            }
+        };
+    }
+    sql.push(")");
+}

@@ -1,0 +1,99 @@
+//! The background's part: spans become tallies, and tallies become the counts of notifications.
+
+use std::collections::BTreeMap;
+
+use entity::ids::{Seq, TenantId, UserId};
+use sea_orm::DatabaseTransaction;
+
+use super::{audience, settle};
+use crate::app::App;
+use crate::database::transaction;
+use crate::error::{Error, Result};
+use crate::sql::Sql;
+
+/// Users whose spans are settled in one transaction, which locks their rows.
+const USERS: i64 = 200;
+
+/// Tallies of one transaction.
+const TALLIES: i64 = 5000;
+
+/// Notifications of one statement.
+const NOTIFICATIONS: usize = 256;
+
+/// Brings the counts of all notifications up to now. Safe on several nodes at once.
+pub async fn count(app: &App) -> Result<()> {
+    while transaction!(app.db, |txn| settle_some(txn).await)? {}
+    while transaction!(app.db, |txn| add_some(txn).await)? {}
+    audience::count(app).await
+}
+
+/// Settles the spans of some users; false when there are none left.
+async fn settle_some(txn: &DatabaseTransaction) -> Result<bool> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT DISTINCT s.user_id FROM tally_span s ORDER BY s.user_id LIMIT ").bind(USERS);
+    let users = ids(&sql.all(txn).await?, "user_id")?;
+    if users.is_empty() {
+        return Ok(false);
+    }
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT u.id FROM users u WHERE u.id").in_ids(&users).push(" ORDER BY u.id").for_update();
+    let locked = ids(&sql.all(txn).await?, "id")?;
+    settle(txn, &locked).await?;
+    if locked.len() < users.len() {
+        // Of users who have gone.
+        let gone: Vec<UserId> = users.into_iter().filter(|user| !locked.contains(user)).collect();
+        let mut sql = Sql::new(txn);
+        sql.push("DELETE FROM tally_span WHERE user_id").in_ids(&gone);
+        sql.run(txn).await?;
+    }
+    Ok(true)
+}
+
+fn ids(rows: &[sea_orm::QueryResult], column: &str) -> Result<Vec<UserId>> {
+    rows.iter().map(|row| Ok(row.try_get("", column)?)).collect()
+}
+
+/// Adds some tallies to their notifications; false when there are none left. Whoever deletes a tally has added it.
+async fn add_some(txn: &DatabaseTransaction) -> Result<bool> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT t.id, t.tenant_id, t.seq, t.delivered, t.was_read FROM tally t ORDER BY t.id LIMIT ");
+    sql.bind(TALLIES).for_update();
+    let rows = sql.all(txn).await?;
+    let mut tallies: Vec<i64> = Vec::with_capacity(rows.len());
+    let mut sums: BTreeMap<TenantId, BTreeMap<Seq, (i64, i64)>> = BTreeMap::new();
+    for row in &rows {
+        tallies.push(row.try_get("", "id")?);
+        let sum = sums.entry(row.try_get("", "tenant_id")?).or_default().entry(row.try_get("", "seq")?).or_default();
+        sum.0 += row.try_get::<i64>("", "delivered")?;
+        sum.1 += row.try_get::<i64>("", "was_read")?;
+    }
+    for (tenant, sums) in sums {
+        let sums: Vec<(Seq, (i64, i64))> = sums.into_iter().collect();
+        for sums in sums.chunks(NOTIFICATIONS) {
+            add(txn, tenant, sums).await?;
+        }
+    }
+    let mut sql = Sql::new(txn);
+    sql.push("DELETE FROM tally WHERE id").in_ids(&tallies);
+    if sql.run(txn).await? != tallies.len() as u64 {
+        return Err(Error::Unavailable("another node has counted meanwhile".into()));
+    }
+    Ok(!rows.is_empty())
+}
+
+async fn add(txn: &DatabaseTransaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE notification SET ");
+    for (place, column) in ["delivered_count", "read_count"].into_iter().enumerate() {
+        sql.push(if place > 0 { ", " } else { "" }).push(&format!("{column} = {column} + CASE seq"));
+        for (seq, (delivered, was_read)) in sums {
+            let sum = if column == "delivered_count" { delivered } else { was_read };
+            sql.push(&format!(" WHEN {seq} THEN {sum}"));
+        }
+        sql.push(" ELSE 0 END");
+    }
+    let seqs: Vec<Seq> = sums.iter().map(|(seq, _)| *seq).collect();
+    sql.push(" WHERE tenant_id = ").bind(tenant).push(" AND seq").in_ids(&seqs);
+    sql.run(txn).await?;
+    Ok(())
+}
