@@ -16,6 +16,7 @@ pub mod user;
 pub mod view;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use entity::ids::{ActionId, TenantId, UserId};
 use moka::future::Cache;
@@ -31,14 +32,23 @@ pub struct Caches {
     pub tenants: Cache<String, Arc<Tenant>>,
     /// Checked against the tenant's version by every statement that relies on it.
     pub catalogues: Cache<TenantId, Arc<Catalogue>>,
-    /// By the partner's id; a user's number never changes.
+    /// By the partner's id; a user's number never changes while he is one. Kept for a minute, for he may be erased on
+    /// another node.
     pub users: Cache<(TenantId, String), UserId>,
     /// By code; an action's number never changes.
     pub actions: Cache<(TenantId, String), ActionId>,
 }
 
+/// How long another node may take somebody who was erased for a user.
+const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
+
 impl Default for Caches {
     fn default() -> Self {
-        Self { tenants: cache(10_000), catalogues: cache(10_000), users: cache(200_000), actions: cache(100_000) }
+        Self {
+            tenants: cache(10_000),
+            catalogues: cache(10_000),
+            users: Cache::builder().max_capacity(200_000).time_to_live(FORGOTTEN_AFTER).build(),
+            actions: cache(100_000),
+        }
     }
 }

@@ -12,6 +12,7 @@ mod mark;
 mod notification;
 mod overview;
 mod preference;
+mod privacy;
 mod scalars;
 mod send;
 mod sent;
@@ -45,6 +46,7 @@ pub struct Query(
     catalogue::CatalogueQuery,
     channel::GroupQuery,
     inbox::NodeQuery,
+    privacy::PrivacyQuery,
     sent::SentQuery,
     view::ViewQuery,
 );
@@ -61,6 +63,7 @@ pub struct Mutation(
     view::ViewMutation,
     catalogue::CatalogueMutation,
     user::UserMutation,
+    privacy::PrivacyMutation,
 );
 
 /// Everything that can be waited for.

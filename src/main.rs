@@ -15,7 +15,7 @@ use tidings::config::{AuthConfig, Config, DatabaseConfig};
 use tidings::error::{Error, Result};
 use tidings::graphql::Schema;
 use tidings::http::Server;
-use tidings::{database, demo, worker};
+use tidings::{database, demo, domain, worker};
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
@@ -68,6 +68,11 @@ enum Command {
         #[arg(long)]
         down: bool,
     },
+    /// Delete once, now, what is past the retention window; `serve` does it every hour. Safe while servers run.
+    Sweep {
+        #[command(flatten)]
+        config: Box<Config>,
+    },
     /// Print the API in the schema definition language.
     Schema,
     /// Say what is wrong with the configuration and the database.
@@ -117,6 +122,15 @@ async fn run(command: Command) -> Result<()> {
                 db.migrate().await?;
             }
             db.close().await
+        }
+        Command::Sweep { config } => {
+            let app = App::start(*config, Clock::System).await?;
+            let swept = domain::sweep::sweep(&app).await?;
+            println!(
+                "deleted {} notifications, {} publications, {} inbox items, {} views and keys of activities",
+                swept.notifications, swept.publications, swept.items, swept.views
+            );
+            app.db.clone().close().await
         }
         Command::Schema => {
             print!("{}", Schema::sdl());

@@ -9,7 +9,7 @@ mod target;
 
 use std::collections::HashMap;
 
-use entity::ids::ChannelId;
+use entity::ids::{ChannelId, UserId};
 use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
 
 use super::tenant::Tenant;
@@ -37,7 +37,7 @@ pub enum Kind {
     Target = 2,
     /// All that a user does.
     Actor = 3,
-    /// A group that was deleted: its members keep what was published to it, and its code is free again.
+    /// A group that was deleted, or somebody who was erased: who listened keeps what was published to it.
     Deleted = 9,
 }
 
@@ -110,6 +110,24 @@ pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code
         }
     }
     Ok(audiences)
+}
+
+/// Nobody hears any more of what a user does. Costs the same however many follow him: the channel lives on, deaf.
+pub async fn deafen_actor(txn: &DatabaseTransaction, tenant: &Tenant, user: UserId) -> Result<()> {
+    let code = Code::Actor(user.0);
+    if let Some(audience) = audiences(txn, tenant, &[code]).await?.into_values().next() {
+        deafen(txn, audience.channel).await?;
+    }
+    Ok(())
+}
+
+/// Takes a channel out of use: what was published to it stays, and its code is free again.
+async fn deafen(txn: &DatabaseTransaction, channel: ChannelId) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE channel SET kind = ").bind(Kind::Deleted as i16);
+    sql.push(", code = ").bind(channel.to_string()).push(" WHERE id = ").bind(channel);
+    sql.run(txn).await?;
+    Ok(())
 }
 
 /// The rows of channels of one kind, in the order of `codes`, making those that are missing.

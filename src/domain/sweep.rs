@@ -164,7 +164,8 @@ async fn with_something_old(
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT u.id, CASE WHEN (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.seq <= ").bind(upto);
     sql.push(" LIMIT 1) IS NOT NULL OR (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.expires_at <= ");
-    sql.bind(app.now() - COUNTED).push(" LIMIT 1) IS NOT NULL OR (SELECT m.read_at FROM read_mark m WHERE m.user_id = u.id ");
+    sql.bind(app.now() - COUNTED)
+        .push(" LIMIT 1) IS NOT NULL OR (SELECT m.read_at FROM read_mark m WHERE m.user_id = u.id ");
     sql.push("AND m.read_upto <= ").bind(upto).push(" LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END AS is_old ");
     sql.push("FROM users u WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id > ").bind(after);
     sql.push(" ORDER BY u.id LIMIT ").bind(USERS);

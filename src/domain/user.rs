@@ -1,5 +1,8 @@
 //! Users: recipients, known by the partner's own id and made when it is first mentioned.
 
+mod erase;
+mod export;
+
 use std::collections::HashMap;
 
 use entity::ids::UserId;
@@ -11,6 +14,9 @@ use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
+
+pub use erase::erase;
+pub use export::export;
 
 /// A user as others see him.
 #[derive(Clone, Debug, PartialEq, Eq)]

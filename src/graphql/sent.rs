@@ -54,11 +54,11 @@ pub struct NotificationPatch {
 
 impl From<ContentInput> for ContentChange {
     fn from(input: ContentInput) -> Self {
-        let json = |value: MaybeUndefined<Json<Value>>| change(value).map(|value| value.map(|Json(value)| value));
+        let json = |value: MaybeUndefined<Json<Value>>| value.map_value(|Json(value)| value).into();
         Self {
-            title: change(input.title),
-            body: change(input.body),
-            link: change(input.link),
+            title: input.title.into(),
+            body: input.body.into(),
+            link: input.link.into(),
             params: json(input.params),
             data: json(input.data),
         }
@@ -70,16 +70,8 @@ impl From<NotificationPatch> for Patch {
         Self {
             content: input.content.map(Into::into),
             publish_at: input.publish_at.map(|at| at.0),
-            expires_at: change(input.expires_at).map(|at| at.map(|at| at.0)),
+            expires_at: input.expires_at.map_value(|at| at.0).into(),
         }
-    }
-}
-
-fn change<T>(value: MaybeUndefined<T>) -> Option<Option<T>> {
-    match value {
-        MaybeUndefined::Undefined => None,
-        MaybeUndefined::Null => Some(None),
-        MaybeUndefined::Value(value) => Some(Some(value)),
     }
 }
 

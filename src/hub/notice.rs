@@ -30,6 +30,9 @@ pub struct Notice {
     /// They listen to other channels than before.
     #[serde(rename = "l", skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<UserId>,
+    /// They are no users any more.
+    #[serde(rename = "x", skip_serializing_if = "Vec::is_empty")]
+    pub erased: Vec<UserId>,
     /// Anybody may have news.
     #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
     pub everybody: bool,
@@ -70,11 +73,12 @@ impl Notice {
         add(&mut self.changed, &other.changed);
         add(&mut self.items, &other.items);
         add(&mut self.listeners, &other.listeners);
+        add(&mut self.erased, &other.erased);
     }
 
     /// Short enough to travel: a long list becomes "everybody".
     pub fn shorten(&mut self) {
-        let users = self.users.len() + self.changed.len() + self.listeners.len();
+        let users = self.users.len() + self.changed.len() + self.listeners.len() + self.erased.len();
         if self.channels.len() + self.items.len() + users + 2 * self.seqs.len() > IDS {
             *self = Self {
                 everybody: true,

@@ -8,6 +8,7 @@
 mod support;
 
 mod access;
+mod after;
 mod architecture;
 mod catalogue;
 mod concurrency;

@@ -22,6 +22,16 @@ on_every_database! {
         app.admin().define_type("direct").await;
         app.service().message("direct", "ada", "hello").await;
         app.user("ada").mark("markRead", serde_json::json!({ "matching": {} })).await;
+        app.service().message("direct", "ada", "once more").await;
+        let item = app.user("ada").items(serde_json::json!({})).await[0].clone();
+        app.user("ada").mark("markRead", serde_json::json!({ "ids": [item["id"]] })).await;
+        app.service().announce("direct", crate::support::everyone(), "to be counted").await;
+        app.user("ada").overview().await;
+        let send = "mutation($at: DateTime!) { sendAnnouncement(input: { type: \"direct\", audience: { users: [\"ada\"] }, \
+            content: { title: \"later\" }, publishAt: $at }) { notification { id } } }";
+        app.service().ask(send, serde_json::json!({ "at": (app.now() + chrono::TimeDelta::days(1)).to_rfc3339() })).await;
+        let retract = "mutation($id: ID!) { retractNotification(id: $id) { id } }";
+        app.service().ask(retract, serde_json::json!({ "id": item["notificationId"] })).await;
         for rows in [
             reads::<entity::tenant::Entity>(app).await,
             reads::<entity::user::Entity>(app).await,
@@ -41,6 +51,12 @@ on_every_database! {
             reads::<entity::view_visit::Entity>(app).await,
             reads::<entity::view_code::Entity>(app).await,
             reads::<entity::activity_key::Entity>(app).await,
+            reads::<entity::chore::Entity>(app).await,
+            reads::<entity::schedule::Entity>(app).await,
+            reads::<entity::recipient::Entity>(app).await,
+            reads::<entity::amendment::Entity>(app).await,
+            reads::<entity::tally_span::Entity>(app).await,
+            reads::<entity::tally::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }

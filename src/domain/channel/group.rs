@@ -68,10 +68,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
         let Some(row) = sql.one(txn).await? else { return Ok(false) };
         let id: ChannelId = row.try_get("", "id")?;
         // First the channel, whose row whoever subscribes the group locks too.
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE channel SET kind = ").bind(Kind::Deleted as i16);
-        sql.push(", code = ").bind(id.to_string()).push(" WHERE id = ").bind(id);
-        sql.run(txn).await?;
+        super::deafen(txn, id).await?;
         let mut sql = Sql::new(txn);
         sql.push("DELETE FROM group_subscription WHERE group_channel_id = ").bind(id);
         sql.run(txn).await?;

@@ -41,9 +41,9 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
     for users in users.chunks(USERS_PER_TRANSACTION) {
         let mut behind = users.to_vec();
         while !behind.is_empty() {
-            let (end, left) = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await)?;
-            reached = reached.min(end);
-            behind = left;
+            let pulled = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await)?;
+            reached = reached.min(pulled.end);
+            behind = pulled.behind;
         }
     }
     Ok(reached)
@@ -52,19 +52,34 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
 /// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that
 /// end. The users' rows stay locked until it commits.
 ///
-/// Call [`caught_up`] before the transaction, so that little is left to do in it.
+/// Call [`caught_up`] before the transaction, so that little is left to do in it. `UNAVAILABLE` where one of them is no
+/// user any more.
 pub async fn within(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
-    let (end, mut behind) = pull(txn, tenant, users, now).await?;
-    let mut at = end;
-    while !behind.is_empty() {
-        (at, behind) = pull(txn, tenant, &behind, now).await?;
+    let mut pulled = pull(txn, tenant, users, now).await?;
+    let end = pulled.end;
+    if pulled.found < users.len() {
+        return Err(Error::Unavailable("the user was erased a moment ago: try again in a minute".into()));
     }
-    Ok(at.min(end))
+    while !pulled.behind.is_empty() {
+        pulled = pull(txn, tenant, &pulled.behind, now).await?;
+    }
+    Ok(pulled.end.min(end))
 }
 
-/// One step: returns the end of the log and those users who have not reached it yet.
-async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<(Seq, Vec<UserId>)> {
+/// What came of a step.
+struct Pulled {
+    /// The end of the log.
+    end: Seq,
+    /// Users who have not reached it yet.
+    behind: Vec<UserId>,
+    /// How many of the users there are.
+    found: usize,
+}
+
+/// One step.
+async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Pulled> {
     let (locked, Head { end, amended }) = lock(txn, tenant, users).await?;
+    let found = locked.len();
     let gap = |of: &Locked| end.0 - of.cursor.0;
     let (near, far): (Vec<Locked>, Vec<Locked>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
@@ -85,7 +100,7 @@ async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now:
             behind.push(of.user);
         }
     }
-    Ok((end, behind))
+    Ok(Pulled { end, behind, found })
 }
 
 /// The log when the users were locked.
@@ -112,8 +127,11 @@ async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> R
         .push(" ORDER BY u.id")
         .for_update();
     let rows = sql.all(txn).await?;
-    let first = rows.first().ok_or_else(|| Error::internal("a user to sync has no row"))?;
-    let head = Head { end: first.try_get("", "last_seq")?, amended: first.try_get("", "amended_seq")? };
+    let head = match rows.first() {
+        Some(row) => Head { end: row.try_get("", "last_seq")?, amended: row.try_get("", "amended_seq")? },
+        // All of them were erased meanwhile.
+        None => Head { end: crate::domain::tenant::head(txn, tenant).await?.0, amended: Seq(0) },
+    };
     let locked = rows.iter().map(|row| {
         Ok(Locked {
             user: row.try_get("", "id")?,

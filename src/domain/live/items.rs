@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
 
-use super::mailbox::Mailbox;
+use super::mailbox::{End, Mailbox};
 use super::newer::{Span, newer};
 use super::{Seat, Want, join};
 use crate::app::App;
@@ -96,7 +96,8 @@ impl Feed {
             match self.mailbox.take().await {
                 Ok(item) if item.seq > self.at => self.ready.push_back(item),
                 Ok(_) => {}
-                Err(_) => {
+                Err(End::Gone) => return Err(Error::not_found("user", "of this session")),
+                Err(End::TooSlow) => {
                     let message = "the client reads too slowly: subscribe again, after the cursor of its last item";
                     return Err(Error::Unavailable(message.into()));
                 }

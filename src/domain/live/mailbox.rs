@@ -30,13 +30,18 @@ enum Phase {
     /// Something did not fit meanwhile.
     Outrun,
     Live,
-    /// The session did not take what was there for it, and gets nothing more.
-    TooSlow,
+    /// The session gets nothing more.
+    Ended(End),
 }
 
-/// The session read too slowly.
-#[derive(Debug)]
-pub struct TooSlow;
+/// Why a session gets nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It did not take what was there for it.
+    TooSlow,
+    /// Its user is no user any more.
+    Gone,
+}
 
 impl<T> Mailbox<T> {
     /// For a session that begins by replaying.
@@ -53,15 +58,15 @@ impl<T> Mailbox<T> {
         let mut state = self.state();
         match state.phase {
             Phase::Outrun => return true,
-            Phase::TooSlow => return false,
+            Phase::Ended(_) => return false,
             Phase::Replaying | Phase::Live if state.queue.len() < BACKLOG => state.queue.push_back(value),
             Phase::Replaying => {
                 state.phase = Phase::Outrun;
                 state.queue.clear();
             }
-            Phase::Live => state.phase = Phase::TooSlow,
+            Phase::Live => state.phase = Phase::Ended(End::TooSlow),
         }
-        let is_kept = state.phase != Phase::TooSlow;
+        let is_kept = !matches!(state.phase, Phase::Ended(_));
         drop(state);
         self.arrived.notify_one();
         is_kept
@@ -70,16 +75,28 @@ impl<T> Mailbox<T> {
     /// Ends the replay; false where it must go on, for something was dropped meanwhile.
     pub fn go_live(&self) -> bool {
         let mut state = self.state();
-        if state.phase == Phase::Outrun {
-            state.phase = Phase::Replaying;
-            return false;
+        match state.phase {
+            Phase::Outrun => {
+                state.phase = Phase::Replaying;
+                return false;
+            }
+            Phase::Replaying => state.phase = Phase::Live,
+            Phase::Live | Phase::Ended(_) => {}
         }
-        state.phase = Phase::Live;
         true
     }
 
+    /// Nothing more comes, and what was not taken is dropped.
+    pub fn end(&self, why: End) {
+        let mut state = self.state();
+        state.queue.clear();
+        state.phase = Phase::Ended(why);
+        drop(state);
+        self.arrived.notify_one();
+    }
+
     /// The next one, as soon as it is there.
-    pub async fn take(&self) -> Result<T, TooSlow> {
+    pub async fn take(&self) -> Result<T, End> {
         loop {
             {
                 let mut state = self.state();
@@ -87,8 +104,8 @@ impl<T> Mailbox<T> {
                     return Ok(value);
                 }
                 state.queue.shrink_to_fit();
-                if state.phase == Phase::TooSlow {
-                    return Err(TooSlow);
+                if let Phase::Ended(why) = state.phase {
+                    return Err(why);
                 }
             }
             self.arrived.notified().await;

@@ -8,7 +8,7 @@ use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use tokio::time::Instant;
 
 use super::Want;
-use super::mailbox::{Mailbox, Slot};
+use super::mailbox::{End, Mailbox, Slot};
 use crate::domain::inbox::Item;
 use crate::domain::overview::{Overview, Wish};
 use crate::error::{Error, Result};
@@ -83,11 +83,27 @@ impl Members {
         member.items.retain(|of| of.session != session);
         member.overviews.retain(|of| of.session != session);
         if member.items.is_empty() && member.overviews.is_empty() {
-            self.listen(user, Vec::new());
-            self.users.remove(&user);
-            for set in [&mut self.strangers, &mut self.named, &mut self.news, &mut self.changed] {
-                set.remove(&user);
-            }
+            self.forget(user);
+        }
+    }
+
+    /// Ends all sessions of somebody who is no user any more; their seats are given up by themselves.
+    pub fn erase(&mut self, user: UserId) {
+        let Some(member) = self.users.get_mut(&user) else { return };
+        for reader in member.items.drain(..) {
+            reader.mailbox.end(End::Gone);
+        }
+        for viewer in member.overviews.drain(..) {
+            viewer.slot.put(Err(Error::not_found("user", "of this session")));
+        }
+        self.forget(user);
+    }
+
+    fn forget(&mut self, user: UserId) {
+        self.listen(user, Vec::new());
+        self.users.remove(&user);
+        for set in [&mut self.strangers, &mut self.named, &mut self.news, &mut self.changed] {
+            set.remove(&user);
         }
     }
 

@@ -175,6 +175,9 @@ impl Room {
             self.members.changed(user);
         }
         self.touched.extend(&notice.items);
+        for &user in &notice.erased {
+            self.members.erase(user);
+        }
         for &user in &notice.listeners {
             self.members.listens_elsewhere(user);
         }

@@ -122,7 +122,7 @@ impl<'a> Actor<'a> {
     /// The items of a filtered list, newest first, read through to its end page by page.
     pub async fn items(&self, filter: Value) -> Vec<Value> {
         let query = "query($filter: InboxFilter, $after: String) { viewer { inbox(filter: $filter, first: 50, after: $after) { \
-            nodes { id title isRead readAt isArchived createdAt type { code } sender { id name } } \
+            nodes { id notificationId title isRead readAt isArchived createdAt type { code } sender { id name } } \
             pageInfo { hasNextPage endCursor } } } }";
         let (mut items, mut after) = (Vec::new(), Value::Null);
         loop {

@@ -1,0 +1,34 @@
+//! A user's own data: all of it at once, and none of it any more.
+
+use async_graphql::{Context, ID, Json, Object, Result};
+use serde_json::Value;
+
+use super::context::{Call, STAFF};
+use crate::domain::user;
+
+#[derive(Default)]
+pub struct PrivacyQuery;
+
+#[Object]
+impl PrivacyQuery {
+    /// All that is kept about a user: profile, groups, preferences, subscriptions, follows, views, the whole inbox, and what
+    /// he sent. Null where the tenant has never heard of him. SERVICE, ADMIN.
+    async fn export_user(&self, ctx: &Context<'_>, id: ID) -> Result<Option<Json<Value>>> {
+        let call = Call::by(ctx, STAFF)?;
+        Ok(user::export(call.app, call.tenant, &id).await?.map(Json))
+    }
+}
+
+#[derive(Default)]
+pub struct PrivacyMutation;
+
+#[Object]
+impl PrivacyMutation {
+    /// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to him. What he sent stays,
+    /// without its sender. His live sessions end; a later mention of the id makes a new user, so stop issuing tokens for it
+    /// first. False where the tenant has never heard of him. SERVICE, ADMIN.
+    async fn erase_user(&self, ctx: &Context<'_>, id: ID) -> Result<bool> {
+        let call = Call::by(ctx, STAFF)?;
+        Ok(user::erase(call.app, call.tenant, &id).await?)
+    }
+}

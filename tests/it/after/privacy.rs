@@ -1,0 +1,96 @@
+//! A user's own data: all of it at once, and none of it any more.
+
+use serde_json::{Value, json};
+
+use crate::support::{Socket, TestApp, everyone, on_every_database};
+
+async fn furnish(app: &TestApp) {
+    let operator = app.admin();
+    operator.define_type("news").await;
+    operator.ask("mutation { saveUsers(inputs: [{ id: \"ada\", name: \"Ada L.\" }]) { id } }", json!({})).await;
+    operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
+    operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
+    app.user("ada").subscribe("7", &["comment"]).await;
+    app.user("ada").ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
+    app.user("ben").ask("mutation { follow(user: \"ada\") { id } }", json!({})).await;
+    app.user("ada")
+        .ask(
+            "mutation { updatePreferences(actions: [{ code: \"like\", enabled: false }]) { actions { code } } }",
+            json!({}),
+        )
+        .await;
+    app.service()
+        .ask("mutation { joinView(key: { code: \"chat\", id: \"1\" }, users: [\"ada\"]) { id } }", json!({}))
+        .await;
+    operator.announce("news", everyone(), "to all").await;
+    operator.message("news", "ada", "dear Ada").await;
+    operator.remind("news", "9", "comment", Some("ada"), "Ada said so").await;
+    app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+    app.user("ben").overview().await;
+}
+
+on_every_database! {
+    async fn an_export_has_all_that_is_kept(app) {
+        furnish(app).await;
+        let query = "query($id: ID!) { exportUser(id: $id) }";
+        let all = app.service().ask(query, json!({ "id": "ada" })).await["exportUser"].take();
+        assert_eq!((&all["id"], &all["name"], &all["groups"]), (&json!("ada"), &json!("Ada L."), &json!(["team"])));
+        assert_eq!(all["following"], json!(["ben"]));
+        assert_eq!(all["subscriptions"][0]["target"], json!({ "type": "doc", "id": "7" }));
+        assert_eq!(all["preferences"]["actions"], json!([{ "code": "like", "enabled": false, "own": true }]));
+        assert_eq!(all["views"][0]["id"], "1");
+        let titles: Vec<&Value> = all["inbox"].as_array().unwrap().iter().map(|item| &item["title"]).collect();
+        assert_eq!(titles, ["dear Ada", "to all"]);
+        assert!(all["inbox"][0]["readAt"].is_string());
+        assert_eq!(all["sent"][0]["title"], "Ada said so");
+        assert_eq!(app.service().ask(query, json!({ "id": "nobody" })).await["exportUser"], Value::Null);
+        assert!(app.user("ada").refused(query, json!({ "id": "ada" })).await.starts_with("FORBIDDEN"));
+        let stranger = app.stranger("shop", tidings::auth::Role::Service);
+        assert_eq!(stranger.ask(query, json!({ "id": "ada" })).await["exportUser"], Value::Null);
+    }
+
+    async fn an_erased_user_leaves_nothing_but_what_he_sent_from_nobody(app) {
+        furnish(app).await;
+        let node = app.listen().await;
+        let mut session = Socket::feed(&node.address, &app.user("ada").token, json!({})).await;
+        let erase = "mutation($id: ID!) { eraseUser(id: $id) }";
+        assert!(app.user("ada").refused(erase, json!({ "id": "ada" })).await.starts_with("FORBIDDEN"));
+        let stranger = app.stranger("shop", tidings::auth::Role::Service);
+        assert_eq!(stranger.ask(erase, json!({ "id": "ada" })).await["eraseUser"], false);
+        assert_eq!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"], true);
+        assert_eq!(session.hear().await["type"], "error");
+        assert_eq!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"], false);
+
+        let told = "{ user(id: \"ada\") { id } exportUser(id: \"ada\") groups { memberCount } }";
+        let data = app.service().ask(told, json!({})).await;
+        assert_eq!(data, json!({ "user": null, "exportUser": null, "groups": [{ "memberCount": 0 }] }));
+        let query = "{ viewer { inbox { nodes { title sender { id } } } following { nodes { id } } } }";
+        let data = app.user("ben").ask(query, json!({})).await;
+        let said = json!({ "title": "Ada said so", "sender": null });
+        assert_eq!(data["viewer"]["inbox"]["nodes"][0], said, "he followed her, and keeps what she did");
+        assert_eq!(data["viewer"]["following"]["nodes"], json!([]));
+        let list = app.admin().ask("{ notifications(first: 10) { nodes { title sender { id } } } }", json!({})).await;
+        assert_eq!(list["notifications"]["nodes"].as_array().unwrap().len(), 2, "the message to her has gone");
+
+        // Somebody of the same name is somebody new.
+        assert_eq!(app.user("ada").titles(json!({})).await, ["to all"]);
+        app.service().message("news", "ada", "dear new Ada").await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["dear new Ada", "to all"]);
+        drop(session);
+        node.stop().await;
+    }
+
+    async fn another_node_that_does_not_know_yet_harms_nothing(app) {
+        furnish(app).await;
+        let other = TestApp::configured(app.app.config.clone()).await;
+        assert_eq!(other.user("ada").titles(json!({})).await.len(), 2);
+        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        let subscribe = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"like\"] }) { createdCount } }";
+        assert!(other.user("ada").refused(subscribe, json!({})).await.starts_with("UNAVAILABLE"));
+        let read = "mutation { markRead(select: { matching: {} }) { changedCount } }";
+        assert!(other.user("ada").refused(read, json!({})).await.starts_with("UNAVAILABLE"));
+        let (_, answer) = other.user("ada").send("{ viewer { inbox { nodes { title } } overview { unread { count } } } }", json!({})).await;
+        assert_ne!(answer["errors"][0]["extensions"]["code"], "INTERNAL", "{answer}");
+        other.app.db.clone().close().await.unwrap();
+    }
+}

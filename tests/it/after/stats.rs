@@ -1,0 +1,120 @@
+//! How many users something addressed, has reached, and was read by.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tidings::domain::tally::count;
+
+use super::{announce, look_at, retract};
+use crate::support::{TestApp, everyone, on_every_database};
+
+/// `audience/delivered/read`, after counting.
+async fn stats(app: &TestApp, id: &Value) -> String {
+    count(&app.app).await.unwrap();
+    let stats = look_at(&app.admin(), id).await["stats"].take();
+    format!("{}/{}/{}", stats["audienceSize"], stats["deliveredCount"], stats["readCount"])
+}
+
+async fn notification(app: &TestApp, title: &str) -> Value {
+    let data = app.admin().ask("{ notifications(first: 50) { nodes { id title } } }", json!({})).await;
+    let nodes = data["notifications"]["nodes"].as_array().unwrap().clone();
+    nodes.into_iter().find(|node| node["title"] == title).unwrap()["id"].take()
+}
+
+on_every_database! {
+    async fn audiences_are_those_of_the_moment_of_publication(app) {
+        let operator = app.admin();
+        for kind in ["news", "muted"] {
+            operator.define_type(kind).await;
+        }
+        operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
+        operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\", \"ben\"]) { code } }", json!({})).await;
+        app.user("cleo").ask("mutation { updatePreferences(types: [{ code: \"muted\", enabled: false }]) { types { code } } }", json!({})).await;
+        app.user("ada").subscribe("7", &["comment"]).await;
+        app.user("ben").subscribe("7", &["comment"]).await;
+        let fresh = announce(&operator, json!({})).await;
+        assert_eq!(fresh["stats"]["audienceSize"], Value::Null);
+        announce(&operator, json!({ "type": "muted", "content": { "title": "unless muted" } })).await;
+        app.advance(TimeDelta::seconds(1));
+        announce(&operator, json!({ "audience": { "groups": ["team"] }, "content": { "title": "team" } })).await;
+        announce(&operator, json!({ "audience": { "users": ["ada", "dan"] }, "content": { "title": "named" } })).await;
+        operator.remind("news", "7", "comment", Some("ben"), "reminder").await;
+        operator.remind("news", "8", "comment", None, "heard by nobody").await;
+        operator.message("muted", "cleo", "unwanted").await;
+        operator.message("news", "cleo", "wanted").await;
+        // Who comes later does not count, but is reached.
+        app.user("eve").subscribe("7", &["comment"]).await;
+        let expected =
+            [("hello", "3/1/0"), ("unless muted", "2/1/0"), ("team", "2/0/0"), ("named", "2/2/0"), ("reminder", "1/0/0"),
+             ("heard by nobody", "0/0/0"), ("unwanted", "1/0/0"), ("wanted", "1/1/0")];
+        for (title, expected) in expected {
+            let delivered = stats(app, &notification(app, title).await).await;
+            assert_eq!(delivered, expected, "{title}");
+        }
+    }
+
+    async fn reading_in_every_way_is_counted_once(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let sent = announce(&operator, json!({})).await;
+        let id = &sent["id"];
+        for user in ["ada", "ben", "cleo"] {
+            app.user(user).overview().await;
+        }
+        assert_eq!(stats(app, id).await, "3/3/0");
+        let item = app.user("ada").items(json!({})).await[0]["id"].clone();
+        app.user("ada").mark("markRead", json!({ "ids": [item] })).await;
+        app.user("ada").mark("markRead", json!({ "ids": [item] })).await;
+        assert_eq!(stats(app, id).await, "3/3/1");
+        app.user("ben").mark("markRead", json!({ "matching": {} })).await;
+        app.user("ben").mark("markRead", json!({ "matching": {} })).await;
+        assert_eq!(stats(app, id).await, "3/3/2");
+        app.user("ada").mark("markUnread", json!({ "ids": [item] })).await;
+        assert_eq!(stats(app, id).await, "3/3/1");
+        // Kept unread, and read with all.
+        app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        assert_eq!(stats(app, id).await, "3/3/2");
+        // Before anything was counted: all read, one of it unread again, archived, deleted.
+        let cleo = app.user("cleo");
+        let item = cleo.items(json!({})).await[0]["id"].clone();
+        operator.announce("news", everyone(), "more").await;
+        cleo.mark("markRead", json!({ "matching": {} })).await;
+        cleo.mark("markUnread", json!({ "ids": [item] })).await;
+        cleo.mark("markRead", json!({ "matching": {} })).await;
+        cleo.mark("archive", json!({ "matching": {} })).await;
+        cleo.mark("deleteItems", json!({ "ids": [item] })).await;
+        assert_eq!(stats(app, id).await, "3/3/3");
+        assert_eq!(stats(app, &notification(app, "more").await).await, "3/1/1");
+    }
+
+    async fn what_is_deleted_or_retracted_had_arrived_all_the_same(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let sent = announce(&operator, json!({})).await;
+        for user in ["ada", "ben"] {
+            app.user(user).overview().await;
+            app.user(user).mark("markRead", json!({ "matching": {} })).await;
+        }
+        app.user("ada").mark("deleteItems", json!({ "matching": {} })).await;
+        retract(&operator, &sent["id"]).await;
+        app.user("ben").overview().await;
+        assert_eq!(stats(app, &sent["id"]).await, "2/2/2");
+    }
+
+    async fn counting_on_two_nodes_at_once_adds_nothing_twice(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let sent = announce(&operator, json!({})).await;
+        for user in 0..20 {
+            let user = format!("u{user}");
+            app.user(&user).overview().await;
+            app.user(&user).mark("markRead", json!({ "matching": {} })).await;
+        }
+        let other = TestApp::configured(app.app.config.clone()).await;
+        for _ in 0..3 {
+            // Whoever loses the race says so, and tries again later.
+            let _ = tokio::join!(count(&app.app), count(&other.app), count(&app.app));
+        }
+        assert_eq!(stats(app, &sent["id"]).await, "20/20/20");
+        other.app.db.clone().close().await.unwrap();
+    }
+}

@@ -1,0 +1,91 @@
+//! What is past the retention window is deleted, and nobody sees a count that is wrong meanwhile.
+
+use chrono::TimeDelta;
+use sea_orm::{EntityTrait, PaginatorTrait};
+use serde_json::{Value, json};
+use tidings::domain::sweep::{Swept, sweep};
+
+use super::{announce, look_at, retract};
+use crate::support::{TestApp, everyone, on_every_database};
+
+async fn rows<E>(app: &TestApp) -> u64
+where
+    E: EntityTrait,
+    E::Model: Send + Sync,
+{
+    E::find().count(&app.app.db.read).await.unwrap()
+}
+
+on_every_database! {
+    async fn what_is_old_goes_and_what_is_new_stays_as_it_was(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        for place in 0..30 {
+            operator.announce("news", everyone(), &format!("old {place}")).await;
+        }
+        let retracted = announce(&operator, json!({})).await;
+        operator.message("news", "ada", "old message").await;
+        for user in ["ada", "ben"] {
+            app.user(user).overview().await;
+        }
+        retract(&operator, &retracted["id"]).await;
+        app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        let cancelled = announce(&operator, json!({ "publishAt": (app.now() + TimeDelta::days(1)).to_rfc3339() })).await;
+        retract(&operator, &cancelled["id"]).await;
+        app.advance(TimeDelta::days(29));
+        assert_eq!(sweep(&app.app).await.unwrap(), Swept::default(), "nothing is old yet");
+        operator.announce("news", everyone(), "new").await;
+        let titles = app.user("ben").titles(json!({})).await;
+        assert_eq!(titles.len(), 31, "what was not swept is still shown");
+        app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        operator.announce("news", everyone(), "newer").await;
+
+        app.advance(TimeDelta::days(2));
+        let swept = sweep(&app.app).await.unwrap();
+        // 30 and the retracted one on a channel; 31 of ada's, and 30 of ben's; 32 and the cancelled one.
+        assert_eq!((swept.publications, swept.items, swept.notifications), (31, 61, 33));
+        assert_eq!(app.user("ada").titles(json!({})).await, ["newer", "new"]);
+        assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 1");
+        assert_eq!(app.user("ben").overview().await.last().unwrap(), "= 2");
+        assert_eq!(app.user("newcomer").titles(json!({})).await, ["newer", "new"]);
+        assert_eq!(look_at(&operator, &retracted["id"]).await, Value::Null);
+        assert_eq!(rows::<entity::amendment::Entity>(app).await, 0);
+        assert_eq!(rows::<entity::notification::Entity>(app).await, 2);
+        assert_eq!(sweep(&app.app).await.unwrap(), Swept::default(), "a second time finds nothing");
+    }
+
+    async fn what_expired_goes_without_waiting_for_the_window(app) {
+        let operator = app.admin();
+        operator.define(json!({ "code": "news", "title": "News", "ttlSeconds": 3600 })).await;
+        operator.announce("news", everyone(), "short").await;
+        app.user("ada").overview().await;
+        app.advance(TimeDelta::hours(2));
+        assert_eq!(sweep(&app.app).await.unwrap().items, 1);
+        assert_eq!(rows::<entity::inbox_item::Entity>(app).await, 0);
+    }
+
+    async fn an_inbox_of_many_batches_is_right_all_along(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+        for _ in 0..5 {
+            let input = json!({ "announcement": { "type": "news", "audience": everyone(), "content": { "title": "old" } } });
+            operator.ask(send, json!({ "inputs": vec![input; 1000] })).await;
+        }
+        let ada = app.user("ada");
+        ada.mark("markRead", json!({ "matching": {} })).await;
+        app.advance(TimeDelta::days(29));
+        operator.announce("news", everyone(), "new").await;
+        app.advance(TimeDelta::days(2));
+        let reader = async {
+            let query = "{ viewer { overview { unread { count } } unread: inbox(first: 50, filter: { read: false }) { nodes { title } } } }";
+            for _ in 0..10 {
+                let data = ada.ask(query, json!({})).await;
+                assert_eq!(data["viewer"], json!({ "overview": { "unread": { "count": 1 } }, "unread": { "nodes": [{ "title": "new" }] } }));
+            }
+        };
+        let (swept, ()) = tokio::join!(sweep(&app.app), reader);
+        assert_eq!(swept.unwrap().items, 5000);
+        assert_eq!(ada.titles(json!({})).await, ["new"]);
+    }
+}
