@@ -132,7 +132,8 @@ async fn survives_kill(kind: Kind) {
     let mut server = Process::start(&database.url).await;
     let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
     for round in 0..4 {
-        let due = (chrono::Utc::now() + TimeDelta::milliseconds(600)).to_rfc3339();
+        let now = tidings::clock::calendar(tidings::clock::Clock::System.now());
+        let due = (now + TimeDelta::milliseconds(600)).to_rfc3339();
         let inputs: Vec<Value> = (0..200)
             .map(|place| {
                 let title = format!("r{round}-{place}");
