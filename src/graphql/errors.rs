@@ -8,14 +8,16 @@ use crate::error::Error;
 const MESSAGE: usize = 400;
 
 /// Gives an error its `extensions.code` and `field`; what nobody outside can help is logged here, and hidden.
-pub fn translate(error: &mut ServerError) {
+///
+/// What is not ours is the library's: its validation's, or, once a document is executed, about an input that it cannot read.
+pub fn translate(error: &mut ServerError, library: &'static str) {
     if let Some((at, _)) = error.message.char_indices().nth(MESSAGE) {
         error.message.truncate(at);
         error.message.push('…');
     }
     let Some(cause) = error.source::<Error>() else {
         if error.extensions.as_ref().is_none_or(|extensions| extensions.get("code").is_none()) {
-            set(error, "GRAPHQL_VALIDATION_FAILED", None);
+            set(error, library, None);
         }
         return;
     };

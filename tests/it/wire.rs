@@ -2,6 +2,7 @@
 
 mod browsers;
 mod documents;
+mod federation;
 mod limits;
 mod merging;
 mod rate;

@@ -60,14 +60,14 @@ impl Refusal {
     pub fn of(error: Error) -> Self {
         let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
         error.locations.clear();
-        errors::translate(&mut error);
+        errors::translate(&mut error, "INTERNAL");
         Self(vec![error])
     }
 
     /// What the library found wrong with a document, as far as it fits.
     pub fn validation(mut found: Vec<ServerError>) -> Self {
         found.truncate(ERRORS);
-        found.iter_mut().for_each(errors::translate);
+        found.iter_mut().for_each(|error| errors::translate(error, "GRAPHQL_VALIDATION_FAILED"));
         Self(found)
     }
 

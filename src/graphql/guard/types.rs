@@ -55,7 +55,7 @@ pub struct Input {
 }
 
 /// Arguments whose entries each have a row in the answer.
-const COUNTED: [&str; 2] = ["ids", "inputs"];
+const COUNTED: [&str; 3] = ["ids", "inputs", "representations"];
 
 impl Types {
     fn parse(sdl: &str) -> Self {
