@@ -129,7 +129,9 @@ impl Schema {
                 _ => "this took too long: ask for less, or try again in a moment".into(),
             })),
         };
-        response.errors.iter_mut().for_each(|error| errors::translate(error, "BAD_USER_INPUT"));
+        for error in &mut response.errors {
+            errors::translate(error, "BAD_USER_INPUT");
+        }
         response
     }
 
@@ -152,7 +154,9 @@ impl Schema {
         let answers = self.library.execute_stream(with(admitted.request, Some(viewer)));
         let answers = AssertUnwindSafe(answers).catch_unwind().map(|answer| {
             let mut answer = answer.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
-            answer.errors.iter_mut().for_each(|error| errors::translate(error, "BAD_USER_INPUT"));
+            for error in &mut answer.errors {
+                errors::translate(error, "BAD_USER_INPUT");
+            }
             answer
         });
         answers.boxed()

@@ -180,11 +180,14 @@ fn greet(auth: &AuthConfig, address: std::net::SocketAddr) -> Result<()> {
     let day = Duration::from_hours(24);
     let of = |name: &str, role| token(auth, demo::TENANT, Some(name.into()), role, day, None);
     let user = of(demo::USER, Role::User)?;
+    let admin = of("operator", Role::Admin)?;
     println!("\nThe demo is ready: a tenant called {}, whose users have two weeks of notifications.\n", demo::TENANT);
-    println!("  console  http://{address}/console#token={user}\n");
+    println!("The operator's console, and {}'s with a bell that rings when you announce something:\n", demo::USER);
+    println!("  console  http://{address}/console#token={admin}");
+    println!("  bell     http://{address}/console#token={user}\n");
     println!("  user     {user}");
     println!("  service  {}", of("shop", Role::Service)?);
-    println!("  admin    {}\n", of("operator", Role::Admin)?);
+    println!("  admin    {admin}\n");
     println!("The overview of {}:\n", demo::USER);
     println!("  curl -s http://{address}/graphql -H 'content-type: application/json' \\");
     println!("    -H 'authorization: Bearer {user}' \\");

@@ -144,9 +144,6 @@ async fn the_wire_refuses_what_is_no_request() {
                 StatusCode::BAD_REQUEST,
             ),
             (Request::get("/readyz").body(Body::empty()).unwrap(), StatusCode::OK),
-            (Request::get("/console").body(Body::empty()).unwrap(), StatusCode::OK),
-            (Request::get("/console/console.js").body(Body::empty()).unwrap(), StatusCode::OK),
-            (Request::get("/console/nothing.js").body(Body::empty()).unwrap(), StatusCode::NOT_FOUND),
         ] {
             let what = format!("{} {}", request.method(), request.uri());
             assert_eq!(http(app, request).await.0, status, "{what}");

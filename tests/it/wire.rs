@@ -1,6 +1,7 @@
 //! The door: what hostile requests cost, what honest ones may do, and what comes through at all.
 
 mod browsers;
+mod console;
 mod documents;
 mod federation;
 mod limits;

@@ -67,7 +67,9 @@ impl Refusal {
     /// What the library found wrong with a document, as far as it fits.
     pub fn validation(mut found: Vec<ServerError>) -> Self {
         found.truncate(ERRORS);
-        found.iter_mut().for_each(|error| errors::translate(error, "GRAPHQL_VALIDATION_FAILED"));
+        for error in &mut found {
+            errors::translate(error, "GRAPHQL_VALIDATION_FAILED");
+        }
         Self(found)
     }
 
