@@ -4,6 +4,7 @@ mod events;
 mod nodes;
 mod protocol;
 mod resume;
+mod views;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -12,9 +12,10 @@ use entity::ids::{ChannelId, Seq, UserId};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::Event;
+use super::audience::Audience;
 use super::members::Members;
 use super::newer::{Span, newer};
+use super::{Event, Want};
 use crate::app::App;
 use crate::domain::inbox::sync;
 use crate::domain::overview::{self, Wish};
@@ -42,6 +43,7 @@ pub(super) struct Room {
     events: UnboundedReceiver<Event>,
     notices: UnboundedReceiver<Arc<Notice>>,
     members: Members,
+    audience: Audience,
     /// Notices were heard of everything up to here; nothing until the end of the log was first looked at.
     heard: Option<Seq>,
     /// What was heard beyond that, by first place.
@@ -62,6 +64,7 @@ impl Room {
             events,
             notices,
             members: Members::default(),
+            audience: Audience::default(),
             heard: None,
             ahead: BTreeMap::new(),
             missing: None,
@@ -79,12 +82,14 @@ impl Room {
             while let Ok(notice) = self.notices.try_recv() {
                 self.hear(&notice);
             }
-            if self.members.is_empty() && self.close() {
+            if self.members.is_empty() && self.audience.is_empty() && self.close() {
                 return;
             }
             self.notice_what_is_missing();
             let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
-            if !is_paused && self.members.has_work(Instant::now()) {
+            let now = Instant::now();
+            let has_look = self.audience.next_look(now).is_some_and(|at| at <= now);
+            if !is_paused && (self.members.has_work(now) || has_look) {
                 if let Err(error) = self.step().await {
                     tracing::warn!(%error, "live sessions are late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
@@ -113,7 +118,10 @@ impl Room {
 
     /// The earliest instant at which there is something to do although nothing is heard.
     fn wakes_at(&self) -> Option<Instant> {
-        let work = self.members.next_overview().max(self.paused_until.filter(|_| self.members.has_any_work()));
+        let look = self.audience.next_look(Instant::now());
+        let has_work = self.members.has_any_work() || look.is_some();
+        let next = [self.members.next_overview(), look].into_iter().flatten().min();
+        let work = next.max(self.paused_until.filter(|_| has_work));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
             (Some(work), Some(missing)) => Some(work.min(missing)),
@@ -123,9 +131,19 @@ impl Room {
 
     fn take(&mut self, event: Event) {
         match event {
-            Event::Join { user, session, from, want } => self.members.join(user, session, from, want),
-            Event::Leave { user, session } => self.members.leave(user, session),
+            Event::Join { user, session, from, want } => {
+                if matches!(&want, Want::Overviews { wish, .. } if wish.views.is_some()) {
+                    self.audience.count(user, session);
+                }
+                self.members.join(user, session, from, want);
+            }
+            Event::Attend { user, reader, seen } => self.audience.attend(user, reader, seen),
+            Event::Leave { user, session } => {
+                self.members.leave(user, session);
+                self.audience.leave(user, session);
+            }
             Event::Head { last_seq, catalogue_version } => {
+                self.audience.doubt_some();
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
                     self.members.all_changed();
                 }
@@ -157,6 +175,7 @@ impl Room {
         if notice.everybody || notice.channels.contains(&self.tenant.everyone) {
             self.members.all_have_news();
         }
+        self.audience.hear(notice);
         for &channel in &notice.channels {
             self.members.channel_has_news(channel);
         }
@@ -207,6 +226,7 @@ impl Room {
             }
             return Err(error);
         }
+        self.audience.step(&self.app, &mut self.members).await?;
         for (wish, users) in self.members.take_overviews(USERS, Instant::now(), OVERVIEW_EVERY) {
             if let Err(error) = self.show(&wish, &users).await {
                 for user in &users {
