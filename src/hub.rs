@@ -6,36 +6,30 @@
 
 mod bus;
 mod notice;
+mod outgoing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use entity::ids::TenantId;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub use bus::Bus;
 pub use notice::Notice;
+use outgoing::Outgoing;
 
 /// Who listens in this process, and what other nodes are still to be told.
 #[derive(Debug, Default)]
 pub struct Hub {
     ears: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
     outgoing: Outgoing,
-}
-
-/// Notices that wait for the bus, those of a tenant merged into one.
-#[derive(Debug, Default)]
-struct Outgoing {
-    waiting: Mutex<HashMap<TenantId, Notice>>,
-    is_wanted: bool,
-    told: Notify,
+    has_bus: bool,
 }
 
 impl Hub {
     /// With a bus to other nodes, or without.
     pub fn new(has_bus: bool) -> Self {
-        Self { outgoing: Outgoing { is_wanted: has_bus, ..Outgoing::default() }, ..Self::default() }
+        Self { has_bus, ..Self::default() }
     }
 
     /// Passes a notice on, here at once and to the other nodes as soon as the bus takes it. Call it after the commit.
@@ -43,10 +37,8 @@ impl Hub {
         if notice.is_empty() {
             return;
         }
-        if self.outgoing.is_wanted {
-            let mut waiting = self.outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.entry(notice.tenant).or_insert_with(|| Notice::of(notice.tenant)).merge(&notice);
-            self.outgoing.told.notify_one();
+        if self.has_bus {
+            self.outgoing.add(&notice);
         }
         self.hear(notice);
     }
@@ -77,10 +69,5 @@ impl Hub {
         for (tenant, ear) in ears.iter() {
             let _ = ear.send(Arc::new(Notice { everybody: true, ..Notice::of(*tenant) }));
         }
-    }
-
-    fn take_outgoing(&self) -> Vec<Notice> {
-        let mut waiting = self.outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.drain().map(|(_, notice)| notice).collect()
     }
 }

@@ -19,12 +19,16 @@ pub struct Metrics {
     pub items_delivered: Counter,
     /// Overviews handed to subscriptions.
     pub overviews_delivered: Counter,
+    /// Views handed to subscriptions.
+    pub views_delivered: Counter,
     /// Subscriptions that were ended because their client read too slowly.
     pub slow_readers: Counter,
     /// 1 while the notices of other nodes arrive, 0 while they do not; 1 where there are no other nodes.
     pub bus_connected: Gauge,
     /// Seconds that the newest notice of our own took there and back.
     pub bus_lag: Gauge<f64, AtomicU64>,
+    /// Messages with notices that this node sent to the others.
+    pub bus_sent: Counter,
     /// Notices that other nodes sent and that did not arrive.
     pub bus_lost: Counter,
     /// Database statements, without begin and commit.
@@ -39,9 +43,11 @@ impl Default for Metrics {
             subscriptions: Gauge::default(),
             items_delivered: Counter::default(),
             overviews_delivered: Counter::default(),
+            views_delivered: Counter::default(),
             slow_readers: Counter::default(),
             bus_connected: Gauge::default(),
             bus_lag: Gauge::default(),
+            bus_sent: Counter::default(),
             bus_lost: Counter::default(),
             statements: Counter::default(),
             registry: Registry::default(),
@@ -51,10 +57,12 @@ impl Default for Metrics {
         registry.register("items_delivered", "New items handed to subscriptions", metrics.items_delivered.clone());
         let overviews = metrics.overviews_delivered.clone();
         registry.register("overviews_delivered", "Overviews handed to subscriptions", overviews);
+        registry.register("views_delivered", "Views handed to subscriptions", metrics.views_delivered.clone());
         registry.register("slow_readers", "Subscriptions ended for reading too slowly", metrics.slow_readers.clone());
         registry.register("bus_connected", "Whether notices of other nodes arrive", metrics.bus_connected.clone());
         let lag = "How long the newest own notice took there and back";
         registry.register_with_unit("bus_lag", lag, Unit::Seconds, metrics.bus_lag.clone());
+        registry.register("bus_sent", "Messages with notices to other nodes", metrics.bus_sent.clone());
         registry.register("bus_lost", "Notices of other nodes that did not arrive", metrics.bus_lost.clone());
         registry.register("statements", "Database statements", metrics.statements.clone());
         metrics.bus_connected.set(1);

@@ -4,31 +4,38 @@
 //! to which channel. It syncs all the inboxes that a notice concerns together, reads what is new in them together, and
 //! hands each session its own.
 
+mod audience;
 mod items;
+mod looks;
 mod mailbox;
 mod members;
 mod newer;
 mod overviews;
 mod room;
+mod touched;
+mod views;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use entity::ids::{Seq, TenantId, TypeId, UserId};
+use entity::ids::{Seq, TenantId, TypeId, UserId, ViewId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::overview::{Overview, Wish};
 use super::tenant::Tenant;
+use super::view::Unseen;
 use crate::app::App;
 use crate::domain::inbox::Item;
 use crate::error::Result;
 use crate::sql::Sql;
+use audience::Reader;
 use mailbox::{Mailbox, Slot};
 use room::Room;
 
 pub use items::{Feed, items};
 pub use overviews::{Watch, overviews};
+pub use views::{Lookout, views};
 
 /// The rooms of this process.
 #[derive(Debug, Default)]
@@ -42,9 +49,26 @@ pub struct Live {
 /// What a room is told by others than the hub.
 #[derive(Debug)]
 enum Event {
-    Join { user: UserId, session: u64, from: Seq, want: Want },
-    Leave { user: UserId, session: u64 },
-    Head { last_seq: Seq, catalogue_version: i64 },
+    Join {
+        user: UserId,
+        session: u64,
+        from: Seq,
+        want: Want,
+    },
+    /// For what changes in views, all of which the user had seen so far.
+    Attend {
+        user: UserId,
+        reader: Reader,
+        seen: HashMap<ViewId, Unseen>,
+    },
+    Leave {
+        user: UserId,
+        session: u64,
+    },
+    Head {
+        last_seq: Seq,
+        catalogue_version: i64,
+    },
     Expired(Seq),
 }
 
@@ -76,6 +100,10 @@ impl Drop for Seat {
 /// Enters the tenant's room, which opens if nobody is in it. The inbox was complete up to `from`, and what comes after
 /// that will be told.
 fn join(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, from: Seq, want: Want) -> Seat {
+    enter(app, tenant, user, |session| Event::Join { user, session, from, want })
+}
+
+fn enter(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, event: impl FnOnce(u64) -> Event) -> Seat {
     let session = app.live.sessions.fetch_add(1, Ordering::Relaxed);
     let mut rooms = app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
     let room = rooms.entry(tenant.id).or_insert_with(|| {
@@ -84,7 +112,7 @@ fn join(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, from: Seq, want: Wan
         events
     });
     // The room takes itself out of the map under the same lock before it stops receiving.
-    let _ = room.send(Event::Join { user, session, from, want });
+    let _ = room.send(event(session));
     app.metrics.subscriptions.inc();
     Seat { app: app.clone(), room: room.clone(), user, session }
 }

@@ -74,7 +74,7 @@ impl Overview {
         let mut hasher = DefaultHasher::new();
         (self.unread, self.unseen, self.catalogue_version, self.views.total).hash(&mut hasher);
         for of in &self.views.views {
-            (&of.key, of.unread, of.last_activity_at).hash(&mut hasher);
+            (&of.key, of.unread, of.last_activity_at, of.last_visited_at, &of.latest).hash(&mut hasher);
         }
         for kind in &self.types {
             let latest = kind.latest.as_ref();

@@ -7,6 +7,7 @@
 mod activity;
 mod list;
 mod member;
+mod sight;
 mod sweep;
 
 use std::collections::HashMap;
@@ -21,8 +22,9 @@ use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use activity::{Activity, record};
-pub use list::{Listing, Unread, VIEWS, of, unread_of};
+pub use list::{Listing, Unread, VIEWS, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
+pub use sight::{PAIRS, Sight, Unseen, sights, unseen_by};
 pub use sweep::sweep;
 
 /// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.

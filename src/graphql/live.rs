@@ -11,7 +11,8 @@ use futures_util::stream::unfold;
 use super::context::Call;
 use super::inbox::{InboxItem, Items, seq_at};
 use super::overview::{Overview, wish};
-use crate::domain::live::{self, Feed, Watch};
+use super::view::{View, ViewKeyInput};
+use crate::domain::live::{self, Feed, Lookout, Watch};
 use crate::domain::tenant::Tenant;
 use crate::error::Error;
 use crate::seal::Kind;
@@ -45,7 +46,8 @@ impl InboxSubscription {
     }
 
     /// The overview of the viewer, at once and after every change of it (new items, read on another device, retraction,
-    /// expiry); bursts are merged to ten a second, and the last state always comes. Arguments as for `User.overview`. USER.
+    /// expiry; where `total` or `views` is asked for, also activities, visits, joining and leaving of views); bursts are
+    /// merged to ten a second, and the last state always comes. Arguments as for `User.overview`. USER.
     async fn overview_changed(
         &self,
         ctx: &Context<'_>,
@@ -55,6 +57,23 @@ impl InboxSubscription {
         let (call, user) = Call::user(ctx).await?;
         let watch = live::overviews(call.app, call.tenant, user, wish(ctx, types, cap)).await?;
         Ok(overviews(watch))
+    }
+
+    /// Views of the viewer whose unread changed, as he sees them then: after activities of others, after a visit or an
+    /// activity of his own wherever he made it, and when he joins or leaves (all null, and nothing unread). With `keys` (at
+    /// most 200) only these, also those that he is not in yet, from when he joins; without, all that he is in. What he does
+    /// where nothing was unread changes nothing. Nothing comes at once: read `views` when the subscription has begun, or
+    /// begin with `overviewChanged`, whose first value holds them. What changes after that is told, merged to ten times a
+    /// second a view, and the last state always comes; a client that reads slowly gets the newest state of each view. USER.
+    async fn view_changed(
+        &self,
+        ctx: &Context<'_>,
+        keys: Option<Vec<ViewKeyInput>>,
+    ) -> Result<impl Stream<Item = Result<View>> + use<>> {
+        let (call, user) = Call::user(ctx).await?;
+        let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
+        let lookout = live::views(call.app, call.tenant, user, keys).await?;
+        Ok(views(lookout))
     }
 }
 
@@ -78,6 +97,17 @@ fn overviews(watch: Watch) -> impl Stream<Item = Result<Overview>> {
         let mut watch = watch?;
         match watch.next().await {
             Ok(overview) => Some((Ok(Overview(overview)), Some(watch))),
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}
+
+/// Views for as long as they can be read.
+fn views(lookout: Lookout) -> impl Stream<Item = Result<View>> {
+    unfold(Some(lookout), async |lookout| {
+        let mut lookout = lookout?;
+        match lookout.next().await {
+            Ok(view) => Some((Ok(View::from(view)), Some(lookout))),
             Err(error) => Some((Err(error.into()), None)),
         }
     })

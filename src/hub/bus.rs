@@ -156,12 +156,19 @@ impl Link<'_> {
     }
 
     async fn speak(&self, mut writer: Writer) -> Result<()> {
+        let mut told_at = Instant::now();
         loop {
-            // Nothing more is asked of whoever has not been told anything for a second.
-            let _ = timeout(BEAT, self.hub.outgoing.told.notified()).await;
-            let mut notices = self.hub.take_outgoing();
-            notices.iter_mut().for_each(Notice::shorten);
+            self.hub.outgoing.wait(BEAT.saturating_sub(told_at.elapsed())).await;
+            let mut notices = self.hub.outgoing.take(Instant::now());
+            // Whoever has not been told anything for a second is told the count.
+            if notices.is_empty() && told_at.elapsed() < BEAT {
+                continue;
+            }
+            told_at = Instant::now();
             loop {
+                if !notices.is_empty() {
+                    self.metrics.bus_sent.inc();
+                }
                 let part = self.part(&mut notices).await?;
                 timeout(SILENCE, writer.publish(part))
                     .await

@@ -1,6 +1,6 @@
 //! What one commit has to tell those who are connected.
 
-use entity::ids::{ChannelId, Seq, TenantId, UserId};
+use entity::ids::{ChannelId, Seq, TenantId, UserId, ViewId};
 use serde::{Deserialize, Serialize};
 
 /// Ids of one notice, past which it says "everybody" instead: looking for themselves is then cheaper than the list.
@@ -33,6 +33,12 @@ pub struct Notice {
     /// They are no users any more.
     #[serde(rename = "x", skip_serializing_if = "Vec::is_empty")]
     pub erased: Vec<UserId>,
+    /// Something happened in these.
+    #[serde(rename = "v", skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<ViewId>,
+    /// What these users have seen of these views is not what it was, or whether they are in them.
+    #[serde(rename = "w", skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<(UserId, ViewId)>,
     /// Anybody may have news.
     #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
     pub everybody: bool,
@@ -52,6 +58,11 @@ impl Notice {
     /// These users listen to other channels than before.
     pub fn listeners(tenant: TenantId, users: &[UserId]) -> Self {
         Self { listeners: users.to_vec(), ..Self::of(tenant) }
+    }
+
+    /// What these users have seen of a view is not what it was, or whether they are in it.
+    pub fn visits(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
+        Self { visits: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
     }
 
     /// Whether nobody has reason to look. A place in the log is one: whoever hears of it need not look for it.
@@ -74,12 +85,26 @@ impl Notice {
         add(&mut self.items, &other.items);
         add(&mut self.listeners, &other.listeners);
         add(&mut self.erased, &other.erased);
+        add(&mut self.views, &other.views);
+        add(&mut self.visits, &other.visits);
+    }
+
+    /// Takes out what it says about some of the views.
+    #[must_use]
+    pub fn take_views(&mut self, is_taken: impl Fn(ViewId) -> bool) -> Self {
+        Self {
+            views: self.views.extract_if(.., |view| is_taken(*view)).collect(),
+            visits: self.visits.extract_if(.., |(_, view)| is_taken(*view)).collect(),
+            ..Self::of(self.tenant)
+        }
     }
 
     /// Short enough to travel: a long list becomes "everybody".
     pub fn shorten(&mut self) {
-        let users = self.users.len() + self.changed.len() + self.listeners.len() + self.erased.len();
-        if self.channels.len() + self.items.len() + users + 2 * self.seqs.len() > IDS {
+        let ids =
+            self.channels.len() + self.users.len() + self.changed.len() + self.listeners.len() + self.erased.len();
+        let views = self.views.len() + 2 * self.visits.len();
+        if ids + views + self.items.len() + 2 * self.seqs.len() > IDS {
             *self = Self {
                 everybody: true,
                 seqs: self.seqs.first().copied().into_iter().collect(),
@@ -115,5 +140,19 @@ mod tests {
         all.merge(&Notice::listeners(TenantId(7), &(0..2000).map(UserId).collect::<Vec<_>>()));
         all.shorten();
         assert!(all.everybody && all.listeners.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_of_views_merges_and_can_be_taken_out() {
+        let mut all = Notice::visits(TenantId(7), ViewId(2), &[UserId(5), UserId(4)]);
+        all.merge(&Notice { views: vec![ViewId(3)], ..Notice::visits(TenantId(7), ViewId(2), &[UserId(4)]) });
+        assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"t":7,"v":[3],"w":[[4,2],[5,2]]}"#);
+        let taken = all.take_views(|view| view == ViewId(2));
+        assert_eq!(taken.visits, [(UserId(4), ViewId(2)), (UserId(5), ViewId(2))]);
+        assert_eq!(all, Notice { views: vec![ViewId(3)], ..Notice::of(TenantId(7)) });
+
+        all.merge(&Notice::visits(TenantId(7), ViewId(2), &(0..501).map(UserId).collect::<Vec<_>>()));
+        all.shorten();
+        assert!(all.everybody && all.views.is_empty() && all.visits.is_empty());
     }
 }

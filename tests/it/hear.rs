@@ -170,7 +170,7 @@ on_every_database! {
         let admin = app.admin();
         for (code, title) in [("b", "Bees"), ("a", "Ants")] {
             admin.ask("mutation($c: String!, $t: String) { saveGroup(code: $c, title: $t) { code } }", json!({ "c": code, "t": title })).await;
-            admin.ask("mutation($c: String!) { addGroupMembers(code: $c, users: [\"ada\", \"ben\"]) { memberCount } }", json!({ "c": code })).await;
+            admin.ask("mutation($c: String!) { addGroupMembers(code: $c, users: [\"ada\", \"ben\", \"ada\"]) { memberCount } }", json!({ "c": code })).await;
         }
         let data = app.user("ada").ask("{ viewer { groups { code title memberCount } } }", json!({})).await;
         assert_eq!(data["viewer"]["groups"], json!([

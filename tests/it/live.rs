@@ -4,6 +4,7 @@ mod events;
 mod nodes;
 mod protocol;
 mod resume;
+mod views;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -159,11 +160,15 @@ on_every_database! {
             cursors.extend(data["users"].as_array().unwrap().iter().map(|user| user["overview"]["cursor"].clone()));
         }
         let mut sockets = Vec::new();
-        for (user, after) in users.iter().zip(&cursors) {
-            let mut socket = Socket::open(&node.address, &app.user(user).token).await;
-            socket.subscribe("items", ITEMS, json!({ "after": after })).await;
-            socket.subscribe("overview", OVERVIEWS, json!({})).await;
-            sockets.push(socket);
+        for both in users.iter().zip(&cursors).collect::<Vec<_>>().chunks(100) {
+            // Together, for a socket that nobody reads is closed after a while.
+            let opened = both.iter().map(async |(user, after)| {
+                let mut socket = Socket::open(&node.address, &app.user(user).token).await;
+                socket.subscribe("items", ITEMS, json!({ "after": after })).await;
+                socket.subscribe("overview", OVERVIEWS, json!({})).await;
+                socket
+            });
+            sockets.extend(futures_util::future::join_all(opened).await);
         }
         for socket in &mut sockets {
             socket.until_unread(0).await;

@@ -10,42 +10,42 @@ use crate::support::{Actor, TestApp, everyone, on_every_database};
 
 const SEEN: &str = "code id unread { count exact } lastActivityAt lastVisitedAt latest";
 
-fn key(id: &str) -> Value {
+pub fn key(id: &str) -> Value {
     json!({ "code": "chat", "id": id })
 }
 
-fn activity(id: &str, actor: Option<&str>, preview: &str) -> Value {
+pub fn activity(id: &str, actor: Option<&str>, preview: &str) -> Value {
     json!({ "view": key(id), "actor": actor, "preview": { "text": preview } })
 }
 
-fn keyed(mut activity: Value, under: &str) -> Value {
+pub fn keyed(mut activity: Value, under: &str) -> Value {
     activity["idempotencyKey"] = json!(under);
     activity
 }
 
-const RECORD: &str = "mutation($inputs: [ActivityInput!]!) { recordActivity(inputs: $inputs) { id unread { count } latest lastVisitedAt } }";
-const VISIT: &str =
+pub const RECORD: &str = "mutation($inputs: [ActivityInput!]!) { recordActivity(inputs: $inputs) { id unread { count } latest lastVisitedAt } }";
+pub const VISIT: &str =
     "mutation($key: ViewKeyInput!) { visitView(key: $key) { id unread { count exact } lastVisitedAt } }";
-const JOIN: &str = "mutation($key: ViewKeyInput!, $users: [ID!]) { joinView(key: $key, users: $users) { id unread { count } lastVisitedAt } }";
-const LEAVE: &str =
+pub const JOIN: &str = "mutation($key: ViewKeyInput!, $users: [ID!]) { joinView(key: $key, users: $users) { id unread { count } lastVisitedAt } }";
+pub const LEAVE: &str =
     "mutation($key: ViewKeyInput!, $users: [ID!]) { leaveView(key: $key, users: $users) { id unread { count } } }";
 const SAVE_CODE: &str =
     "mutation($code: String!, $open: Boolean!) { saveViewCode(code: $code, open: $open) { code open } }";
 
-async fn record(app: &TestApp, inputs: &[Value]) -> Value {
+pub async fn record(app: &TestApp, inputs: &[Value]) -> Value {
     app.service().ask(RECORD, json!({ "inputs": inputs })).await["recordActivity"].clone()
 }
 
-async fn join(app: &TestApp, id: &str, users: &[&str]) {
+pub async fn join(app: &TestApp, id: &str, users: &[&str]) {
     app.service().ask(JOIN, json!({ "key": key(id), "users": users })).await;
 }
 
-async fn visit(actor: &Actor<'_>, id: &str) {
+pub async fn visit(actor: &Actor<'_>, id: &str) {
     let visited = actor.ask(VISIT, json!({ "key": key(id) })).await["visitView"].clone();
     assert_eq!(visited["unread"], json!({ "count": 0, "exact": true }));
 }
 
-async fn open(app: &TestApp) {
+pub async fn open(app: &TestApp) {
     app.admin().ask(SAVE_CODE, json!({ "code": "chat", "open": true })).await;
 }
 

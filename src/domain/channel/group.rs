@@ -80,7 +80,9 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
 pub async fn add_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
     check::count("users", users.len(), MEMBERS)?;
     let group = find(app, tenant, code).await?;
-    let users = user::mention(app, tenant, "users", users).await?;
+    let mut users = user::mention(app, tenant, "users", users).await?;
+    users.sort_unstable();
+    users.dedup();
     for users in users.chunks(MEMBERS_PER_TRANSACTION) {
         sync::caught_up(app, tenant, users).await?;
         let now = app.now();

@@ -4,6 +4,8 @@
 //! cursor moved there. Since seqs are given in commit order, what is at or before that end is all there to be seen,
 //! and since every change of what a user hears takes the same lock, it falls before or after the whole of it.
 
+use std::collections::HashSet;
+
 use entity::ids::{ChannelId, Seq, UserId};
 use sea_orm::DatabaseTransaction;
 
@@ -57,7 +59,7 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
 pub async fn within(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
     let mut pulled = pull(txn, tenant, users, now).await?;
     let end = pulled.end;
-    if pulled.found < users.len() {
+    if pulled.found < users.iter().collect::<HashSet<_>>().len() {
         return Err(Error::Unavailable("the user was erased a moment ago: try again in a minute".into()));
     }
     while !pulled.behind.is_empty() {

@@ -1,6 +1,7 @@
 //! What a room hands to a session: never waits for it, and never grows without bound.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -143,9 +144,67 @@ impl<T> Slot<T> {
     }
 }
 
+/// Room for the newest value of each key.
+#[derive(Debug)]
+pub struct Pile<K, V> {
+    values: Mutex<Values<K, V>>,
+    arrived: Notify,
+}
+
+#[derive(Debug)]
+struct Values<K, V> {
+    newest: HashMap<K, V>,
+    /// Their keys, the one that has waited longest first.
+    order: VecDeque<K>,
+    has_ended: bool,
+}
+
+impl<K: Copy + Eq + Hash, V> Pile<K, V> {
+    /// With nothing in it.
+    pub fn new() -> Self {
+        let values = Values { newest: HashMap::new(), order: VecDeque::new(), has_ended: false };
+        Self { values: Mutex::new(values), arrived: Notify::new() }
+    }
+
+    /// Puts one in, in place of any of the same key that was not taken.
+    pub fn put(&self, key: K, value: V) {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if values.newest.insert(key, value).is_none() {
+            values.order.push_back(key);
+        }
+        drop(values);
+        self.arrived.notify_one();
+    }
+
+    /// Nothing more comes.
+    pub fn end(&self) {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).has_ended = true;
+        self.arrived.notify_one();
+    }
+
+    /// The newest one of the key that has waited longest, as soon as there is one; nothing at the end.
+    pub async fn take(&self) -> Option<V> {
+        loop {
+            {
+                let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+                let key = values.order.pop_front();
+                if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
+                    return Some(value);
+                }
+                if values.has_ended {
+                    return None;
+                }
+                values.order.shrink_to_fit();
+                values.newest.shrink_to_fit();
+            }
+            self.arrived.notified().await;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{BACKLOG, Mailbox};
+    use super::{BACKLOG, Mailbox, Pile};
 
     #[tokio::test]
     async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
@@ -170,5 +229,18 @@ mod tests {
         assert!(!mailbox.go_live());
         assert!(mailbox.put(1) && mailbox.go_live());
         assert_eq!(mailbox.take().await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_pile_keeps_the_newest_of_each_key_in_the_order_of_their_first() {
+        let pile = Pile::new();
+        for (key, value) in [(1, "old"), (2, "other"), (1, "new")] {
+            pile.put(key, value);
+        }
+        assert_eq!((pile.take().await, pile.take().await), (Some("new"), Some("other")));
+        pile.put(1, "again");
+        assert_eq!(pile.take().await, Some("again"));
+        pile.end();
+        assert_eq!(pile.take().await, None);
     }
 }

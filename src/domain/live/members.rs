@@ -280,7 +280,7 @@ impl Members {
     }
 }
 
-fn take(set: &mut HashSet<UserId>, most: usize) -> Vec<UserId> {
+pub(super) fn take(set: &mut HashSet<UserId>, most: usize) -> Vec<UserId> {
     if set.len() <= most {
         return set.drain().collect();
     }

@@ -3,7 +3,7 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -12,9 +12,11 @@ use entity::ids::{ChannelId, Seq, UserId};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::Event;
+use super::audience::Audience;
 use super::members::Members;
 use super::newer::{Span, newer};
+use super::touched::Touched;
+use super::{Event, Want};
 use crate::app::App;
 use crate::domain::inbox::sync;
 use crate::domain::overview::{self, Wish};
@@ -42,6 +44,7 @@ pub(super) struct Room {
     events: UnboundedReceiver<Event>,
     notices: UnboundedReceiver<Arc<Notice>>,
     members: Members,
+    audience: Audience,
     /// Notices were heard of everything up to here; nothing until the end of the log was first looked at.
     heard: Option<Seq>,
     /// What was heard beyond that, by first place.
@@ -49,8 +52,7 @@ pub(super) struct Room {
     /// The log goes up to here. If it has not been heard by then, it was missed.
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
-    /// Whoever has one of these has another inbox now.
-    touched: BTreeSet<Seq>,
+    touched: Touched,
     /// Nothing is done until then.
     paused_until: Option<Instant>,
 }
@@ -64,11 +66,12 @@ impl Room {
             events,
             notices,
             members: Members::default(),
+            audience: Audience::default(),
             heard: None,
             ahead: BTreeMap::new(),
             missing: None,
             catalogue_version: 0,
-            touched: BTreeSet::new(),
+            touched: Touched::default(),
             paused_until: None,
         }
     }
@@ -82,12 +85,14 @@ impl Room {
             while let Ok(notice) = self.notices.try_recv() {
                 self.hear(&notice);
             }
-            if self.members.is_empty() && self.close() {
+            if self.members.is_empty() && self.audience.is_empty() && self.close() {
                 return;
             }
             self.notice_what_is_missing();
             let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
-            if !is_paused && (!self.touched.is_empty() || self.members.has_work(Instant::now())) {
+            let now = Instant::now();
+            let has_look = self.audience.next_look(now).is_some_and(|at| at <= now);
+            if !is_paused && (!self.touched.is_empty() || self.members.has_work(now) || has_look) {
                 if let Err(error) = self.step().await {
                     tracing::warn!(%error, "live sessions are late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
@@ -116,7 +121,10 @@ impl Room {
 
     /// The earliest instant at which there is something to do although nothing is heard.
     fn wakes_at(&self) -> Option<Instant> {
-        let work = self.members.next_overview().max(self.paused_until.filter(|_| self.has_any_work()));
+        let look = self.audience.next_look(Instant::now());
+        let has_work = !self.touched.is_empty() || self.members.has_any_work() || look.is_some();
+        let next = [self.members.next_overview(), look].into_iter().flatten().min();
+        let work = next.max(self.paused_until.filter(|_| has_work));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
             (Some(work), Some(missing)) => Some(work.min(missing)),
@@ -124,16 +132,22 @@ impl Room {
         }
     }
 
-    fn has_any_work(&self) -> bool {
-        !self.touched.is_empty() || self.members.has_any_work()
-    }
-
     fn take(&mut self, event: Event) {
         match event {
-            Event::Join { user, session, from, want } => self.members.join(user, session, from, want),
-            Event::Leave { user, session } => self.members.leave(user, session),
-            Event::Expired(seq) => drop(self.touched.insert(seq)),
+            Event::Join { user, session, from, want } => {
+                if matches!(&want, Want::Overviews { wish, .. } if wish.views.is_some()) {
+                    self.audience.count(user, session);
+                }
+                self.members.join(user, session, from, want);
+            }
+            Event::Attend { user, reader, seen } => self.audience.attend(user, reader, seen),
+            Event::Leave { user, session } => {
+                self.members.leave(user, session);
+                self.audience.leave(user, session);
+            }
+            Event::Expired(seq) => self.touched.add(&[seq]),
             Event::Head { last_seq, catalogue_version } => {
+                self.audience.doubt_some();
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
                     self.members.all_changed();
                 }
@@ -165,6 +179,7 @@ impl Room {
         if notice.everybody || notice.channels.contains(&self.tenant.everyone) {
             self.members.all_have_news();
         }
+        self.audience.hear(notice);
         for &channel in &notice.channels {
             self.members.channel_has_news(channel);
         }
@@ -174,9 +189,10 @@ impl Room {
         for &user in &notice.changed {
             self.members.changed(user);
         }
-        self.touched.extend(&notice.items);
+        self.touched.add(&notice.items);
         for &user in &notice.erased {
             self.members.erase(user);
+            self.audience.erase(user);
         }
         for &user in &notice.listeners {
             self.members.listens_elsewhere(user);
@@ -210,7 +226,7 @@ impl Room {
                 }
             }
         }
-        self.find_touched().await?;
+        self.touched.find(&self.app, &mut self.members).await?;
         let users = self.members.take_news(USERS);
         if !users.is_empty()
             && let Err(error) = self.deliver(&users).await
@@ -220,6 +236,7 @@ impl Room {
             }
             return Err(error);
         }
+        self.audience.step(&self.app, &mut self.members).await?;
         for (wish, users) in self.members.take_overviews(USERS, Instant::now(), OVERVIEW_EVERY) {
             if let Err(error) = self.show(&wish, &users).await {
                 for user in &users {
@@ -227,26 +244,6 @@ impl Room {
                 }
                 return Err(error);
             }
-        }
-        Ok(())
-    }
-
-    /// Finds those who have what was amended, retracted or has expired: their overviews have changed.
-    async fn find_touched(&mut self) -> Result<()> {
-        let seqs: Vec<Seq> = self.touched.iter().copied().take(USERS).collect();
-        if seqs.is_empty() {
-            return Ok(());
-        }
-        for users in self.members.viewers().chunks(USERS) {
-            let mut sql = Sql::new(&self.app.db.read);
-            sql.push("SELECT DISTINCT i.user_id FROM inbox_item i WHERE i.user_id").in_ids(users);
-            sql.push(" AND i.seq").in_ids(&seqs);
-            for row in sql.all(&self.app.db.read).await? {
-                self.members.changed(row.try_get("", "user_id")?);
-            }
-        }
-        for seq in &seqs {
-            self.touched.remove(seq);
         }
         Ok(())
     }

@@ -38,7 +38,11 @@ pub fn statement(app: &App, tenant: &Tenant, users: &[UserId], types: &[Arc<Mess
         });
         sql.push(") h");
     };
-    if sql.backend() == DbBackend::MySql && !ids.is_empty() {
+    if ids.is_empty() {
+        sql.push("(SELECT h.*, NULL AS x_type_id, 0 AS x_unread, 0 AS x_latest FROM ");
+        push_standing(&mut sql);
+        sql.push(") h");
+    } else if sql.backend() == DbBackend::MySql {
         push_standing(&mut sql);
         sql.push(" LEFT JOIN (");
         push_pairs(&mut sql, users, &ids, wish.cap, now);

@@ -13,6 +13,7 @@ use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::{check, user};
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most activities of one call.
@@ -57,7 +58,9 @@ pub async fn record(app: &App, tenant: &Tenant, activities: &[Activity]) -> Resu
     if drafts.is_empty() {
         return Ok(Vec::new());
     }
-    transaction!(app.db, |txn| write(txn, tenant, &drafts, app.now()).await)
+    let (views, notice) = transaction!(app.db, |txn| write(txn, tenant, &drafts, app.now()).await)?;
+    app.hub.tell(notice);
+    Ok(views)
 }
 
 async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<Draft>> {
@@ -92,7 +95,12 @@ fn check_one(activity: &Activity) -> Result<()> {
     activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::code("idempotencyKey", key))
 }
 
-async fn write(txn: &DatabaseTransaction, tenant: &Tenant, drafts: &[Draft], now: Millis) -> Result<Vec<View>> {
+async fn write(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    drafts: &[Draft],
+    now: Millis,
+) -> Result<(Vec<View>, Notice)> {
     let keys: Vec<Key> = drafts.iter().map(|draft| draft.view.clone()).collect();
     let mut rows = lock(txn, tenant, &keys, now).await?;
     let mut used = used_keys(txn, &rows, drafts).await?;
@@ -119,11 +127,17 @@ async fn write(txn: &DatabaseTransaction, tenant: &Tenant, drafts: &[Draft], now
             visits.insert((actor, row.id), Visit { position: row.position, visited_at: Some(now) });
         }
     }
-    grow(txn, tenant, changed.into_iter().filter_map(|key| rows.get(key)), now).await?;
+    let changed: Vec<&Row> = changed.into_iter().filter_map(|key| rows.get(key)).collect();
+    let notice = Notice {
+        views: changed.iter().map(|row| row.id).collect(),
+        visits: visits.keys().copied().collect(),
+        ..Notice::of(tenant.id)
+    };
+    grow(txn, tenant, &changed, now).await?;
     let columns = &["view_id", "idempotency_key", "fingerprint", "created_at"];
     insert(txn, Rows { table: "activity_key", columns, values: new_keys }, Existing::Refused).await?;
     come(txn, &visits, now).await?;
-    see(txn, &rows, drafts, visits).await
+    Ok((see(txn, &rows, drafts, visits).await?, notice))
 }
 
 /// Those of the drafts' idempotency keys that were used before, with the fingerprints of what they were used for.
@@ -149,13 +163,8 @@ async fn used_keys(
 
 /// Writes the new positions of views that are locked: one INSERT of rows that are all there, the one statement by which
 /// all three databases update many rows with a value each.
-async fn grow<'a>(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    rows: impl Iterator<Item = &'a Row>,
-    now: Millis,
-) -> Result<()> {
-    let values = |row: &Row| {
+async fn grow(txn: &DatabaseTransaction, tenant: &Tenant, rows: &[&Row], now: Millis) -> Result<()> {
+    let values = |row: &&Row| {
         let touched_at = if now - row.touched_at >= TOUCH { now } else { row.touched_at };
         vec![
             tenant.id.into(),
@@ -173,7 +182,7 @@ async fn grow<'a>(
         raised: &["position", "last_activity_at", "touched_at"],
         replaced: &["latest"],
     };
-    insert(txn, Rows { table: "view", columns, values: rows.map(values).collect() }, merged).await?;
+    insert(txn, Rows { table: "view", columns, values: rows.iter().map(values).collect() }, merged).await?;
     Ok(())
 }
 

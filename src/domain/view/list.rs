@@ -33,15 +33,19 @@ pub struct Unread {
     pub views: Vec<View>,
 }
 
+/// Refuses keys that no view can have, and more than 200.
+pub fn check_keys(keys: &[Key]) -> Result<()> {
+    check::count("keys", keys.len(), VIEWS)?;
+    let within = |(place, key): (usize, &Key)| key.check().map_err(|error| error.within(&format!("keys[{place}]")));
+    keys.iter().enumerate().try_for_each(within)
+}
+
 /// Views of users.
 pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], listing: &Listing) -> Result<HashMap<UserId, Vec<View>>> {
     let rows = match listing {
         Listing::Newest(first) => newest(app, users, *first, Which::All).all(&app.db.read).await?,
         Listing::These(keys) => {
-            check::count("keys", keys.len(), VIEWS)?;
-            for (place, key) in keys.iter().enumerate() {
-                key.check().map_err(|error| error.within(&format!("keys[{place}]")))?;
-            }
+            check_keys(keys)?;
             these(app, tenant, users, keys).all(&app.db.read).await?
         }
     };
@@ -118,7 +122,7 @@ fn newest(app: &App, users: &[UserId], first: usize, which: Which) -> Sql {
 
 /// Adds the view with an id of what stands before. PostgreSQL would sooner hash tens of thousands of views than look up
 /// two hundred, and does not where it is to look up each by itself.
-fn push_view(sql: &mut Sql, alias: &str, id: &str) {
+pub(super) fn push_view(sql: &mut Sql, alias: &str, id: &str) {
     if sql.backend() == DbBackend::Postgres {
         sql.push(&format!(" CROSS JOIN LATERAL (SELECT * FROM view WHERE view.id = {id} LIMIT 1) {alias}"));
     } else {

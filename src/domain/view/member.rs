@@ -12,6 +12,7 @@ use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check, user};
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most users who join or leave in one call.
@@ -38,27 +39,25 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
     let mut users = user::mention(app, tenant, "users", users).await?;
     users.sort_unstable();
     users.dedup();
-    let mut has_joined = false;
+    let mut joined = None;
     for _ in 0..TRIES {
-        has_joined = transaction!(app.db, |txn| {
+        joined = transaction!(app.db, |txn| {
             let now = app.now();
             let row = opened(txn, tenant, key, now).await?;
             if !touch(txn, &row, now).await? {
-                return Ok(false);
+                return Ok(None);
             }
             let (id, position) = (row.id, row.position);
             let values = users.iter().map(|user| vec![(*user).into(), id.into(), position.into(), now.into()]);
             let (columns, values) = (&["user_id", "view_id", "position", "joined_at"], values.collect());
             insert(txn, Rows { table: "view_visit", columns, values }, Existing::Kept).await?;
-            Ok(true)
+            Ok(Some(id))
         })?;
-        if has_joined {
+        if joined.is_some() {
             break;
         }
     }
-    if !has_joined {
-        return Err(busy());
-    }
+    app.hub.tell(Notice::visits(tenant.id, joined.ok_or_else(busy)?, &users));
     let only = if let [user] = users.as_slice() { Some(*user) } else { None };
     let (row, visit) = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
     row.seen(visit)
@@ -79,6 +78,7 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
         }
         Ok(())
     })?;
+    app.hub.tell(Notice::visits(tenant.id, row.id, &users));
     row.seen(None)
 }
 
@@ -94,16 +94,22 @@ async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) ->
 /// A user looked at a view: nothing in it is unread. A visit never moves back, whatever races with it.
 ///
 /// Who is not in the view joins it where its code is open; elsewhere it is `NOT_FOUND`, as if it were not there.
-/// Two statements for a member, of which one writes his own row alone.
+/// Two statements for a member, of which one writes his own row alone. His sessions are told where there was anything
+/// to read.
 pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<View> {
     key.check().map_err(|error| error.within("key"))?;
     for _ in 0..TRIES {
-        let visited = match find(&app.db.read, tenant, key, Some(user)).await? {
+        let found = find(&app.db.read, tenant, key, Some(user)).await?;
+        let has_read = !matches!(&found, Some((row, Some(visit))) if visit.position >= row.position);
+        let visited = match found {
             Some((row, Some(_))) => look(app, user, row).await?,
             _ if catalogue::current(app, tenant).await?.is_open(&key.code) => enter(app, tenant, user, key).await?,
             _ => return Err(key.missing()),
         };
         if let Some((row, visited_at)) = visited {
+            if has_read {
+                app.hub.tell(Notice::visits(tenant.id, row.id, &[user]));
+            }
             return row.seen(Some(Visit { position: row.position, visited_at: Some(visited_at) }));
         }
     }

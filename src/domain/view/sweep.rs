@@ -1,6 +1,6 @@
 //! What is no longer wanted: views that nobody touched for a year, and idempotency keys past the retention window.
 
-use entity::ids::ViewId;
+use entity::ids::{TenantId, ViewId};
 use sea_orm::DatabaseTransaction;
 
 use super::TOUCH;
@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
 use crate::error::Result;
+use crate::hub::Notice;
 use crate::sql::Sql;
 
 /// How long a view stays without an activity, a visit or a newcomer, in milliseconds: a year.
@@ -26,33 +27,39 @@ const KEYS: i64 = 5000;
 pub async fn sweep(app: &App) -> Result<u64> {
     let now = app.now();
     let views = transaction!(app.db, |txn| sweep_views(txn, now - UNTOUCHED - TOUCH).await)?;
+    for &(tenant, view) in &views {
+        app.hub.tell(Notice { views: vec![view], ..Notice::of(tenant) });
+    }
     let keys = transaction!(app.db, |txn| sweep_keys(txn, now - app.config.retention_millis()).await)?;
-    Ok(views + keys)
+    Ok(views.len() as u64 + keys)
 }
 
 /// Candidates come from `view_touched_at`; locked, each is looked at again, for somebody may have touched it meanwhile.
-async fn sweep_views(txn: &DatabaseTransaction, before: Millis) -> Result<u64> {
+async fn sweep_views(txn: &DatabaseTransaction, before: Millis) -> Result<Vec<(TenantId, ViewId)>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT v.id FROM view v WHERE v.touched_at < ").bind(before);
     sql.push(" ORDER BY v.touched_at LIMIT ").bind(VIEWS);
-    let candidates = ids(&sql.all(txn).await?)?;
+    let rows = sql.all(txn).await?;
+    let candidates = rows.iter().map(|row| Ok(row.try_get("", "id")?)).collect::<Result<Vec<ViewId>>>()?;
     if candidates.is_empty() {
-        return Ok(0);
+        return Ok(Vec::new());
     }
     let mut sql = Sql::new(txn);
-    sql.push("SELECT v.id FROM view v WHERE v.id").in_ids(&candidates).push(" AND v.touched_at < ").bind(before);
+    sql.push("SELECT v.tenant_id, v.id FROM view v WHERE v.id")
+        .in_ids(&candidates)
+        .push(" AND v.touched_at < ")
+        .bind(before);
     sql.push(" ORDER BY v.code, v.id").for_update();
-    let views = ids(&sql.all(txn).await?)?;
+    let rows = sql.all(txn).await?;
+    let gone = rows.iter().map(|row| Ok((row.try_get("", "tenant_id")?, row.try_get("", "id")?)));
+    let gone = gone.collect::<Result<Vec<(TenantId, ViewId)>>>()?;
+    let views: Vec<ViewId> = gone.iter().map(|(_, view)| *view).collect();
     for (table, column) in [("view_visit", "view_id"), ("activity_key", "view_id"), ("view", "id")] {
         let mut sql = Sql::new(txn);
         sql.push(&format!("DELETE FROM {table} WHERE {column}")).in_ids(&views);
         sql.run(txn).await?;
     }
-    Ok(views.len() as u64)
-}
-
-fn ids(rows: &[sea_orm::QueryResult]) -> Result<Vec<ViewId>> {
-    rows.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
+    Ok(gone)
 }
 
 /// A range of `activity_key_created_at`, cut off where the batch ends.

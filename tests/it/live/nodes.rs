@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Kind, OVERVIEWS, Redis, Socket, TestApp, everyone};
+use super::views::watch;
+use crate::support::{Kind, OVERVIEWS, Redis, Socket, TestApp, VIEWS, everyone};
+use crate::view::{LEAVE, activity, join, key, record, visit};
 
 /// Two nodes, with or without a bus between them that is under the test's control.
 async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
@@ -16,6 +18,8 @@ async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&Te
     }
     database.remove().await;
 }
+
+const TOTAL: &str = "subscription { overviewChanged { total { count } } }";
 
 /// What is done on one node reaches the sessions of the other.
 async fn both_hear(one: &TestApp, other: &TestApp) {
@@ -33,7 +37,20 @@ async fn both_hear(one: &TestApp, other: &TestApp) {
     one.service().remind("release", "plan", "comment", None, "reminded").await;
     assert_eq!(items.title().await, "reminded");
     overview.until_unread(1).await;
-    drop((items, overview));
+
+    let mut views = watch(other, &there, "ada", VIEWS, json!({})).await;
+    let mut total = watch(other, &there, "ada", TOTAL, json!({})).await;
+    join(one, "team", &["ada"]).await;
+    assert_eq!(views.view().await, ("team".into(), 0, String::new()));
+    record(one, &[activity("team", Some("ben"), "hi")]).await;
+    assert_eq!(views.view().await, ("team".into(), 1, "hi".into()));
+    while total.data().await["overviewChanged"]["total"]["count"] != 2 {}
+    visit(&one.user("ada"), "team").await;
+    assert_eq!(views.view().await, ("team".into(), 0, "hi".into()));
+    while total.data().await["overviewChanged"]["total"]["count"] != 1 {}
+    one.service().ask(LEAVE, json!({ "key": key("team"), "users": ["ada"] })).await;
+    assert_eq!(views.view().await, ("team".into(), 0, String::new()));
+    drop((items, overview, views, total));
     here.stop().await;
     there.stop().await;
 }
@@ -43,16 +60,24 @@ async fn the_bus_may_go(one: &TestApp, other: &TestApp, redis: &mut Redis) {
     let (here, there) = (one.listen().await, other.listen().await);
     let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
     let mut overview = Socket::subscribed(&there.address, &other.user("ada").token, OVERVIEWS, json!({})).await;
+    join(one, "team", &["ada"]).await;
+    let mut views = watch(other, &there, "ada", VIEWS, json!({})).await;
     for round in 0..2 {
         one.service().announce("release", everyone(), "with the bus").await;
         assert_eq!(items.title().await, "with the bus");
         overview.until_unread(1).await;
+        record(one, &[activity("team", None, "with the bus")]).await;
+        assert_eq!(views.view().await, ("team".into(), 1, "with the bus".into()));
         redis.stop();
         one.service().announce("release", everyone(), "without").await;
         assert_eq!(items.title().await, "without", "round {round}");
         overview.until_unread(2).await;
         one.user("ada").mark("markRead", json!({ "matching": {} })).await;
         overview.until_unread(0).await;
+        record(one, &[activity("team", None, "without")]).await;
+        assert_eq!(views.view().await, ("team".into(), 2, "without".into()));
+        visit(&one.user("ada"), "team").await;
+        assert_eq!(views.view().await, ("team".into(), 0, "without".into()));
         let ready = reqwest::get(format!("http://{}/readyz", there.address)).await.expect("it answers");
         assert_eq!(ready.status(), 200);
         let metrics = reqwest::get(format!("http://{}/metrics", there.address)).await.expect("it answers");
@@ -62,7 +87,7 @@ async fn the_bus_may_go(one: &TestApp, other: &TestApp, redis: &mut Redis) {
     }
     one.service().announce("release", everyone(), "at last").await;
     assert_eq!(items.title().await, "at last");
-    drop((items, overview));
+    drop((items, overview, views));
     here.stop().await;
     there.stop().await;
 }
@@ -105,12 +130,17 @@ async fn two_nodes_that_lose(kind: Kind, redis: &mut Redis) {
 async fn without_any_bus_what_is_sent_elsewhere_comes_a_little_later() {
     two_nodes(Kind::Mysql, None, async |one: &TestApp, other: &TestApp| {
         let (here, there) = (one.listen().await, other.listen().await);
+        // Views have no log: each user's are looked at once in half a minute, those of the first users soonest.
+        join(one, "team", &["ben", "chen", "dara", "ada"]).await;
+        let mut views = watch(other, &there, "ada", VIEWS, json!({})).await;
+        record(one, &[activity("team", None, "hi")]).await;
+        assert_eq!(views.view().await, ("team".into(), 1, "hi".into()));
         let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
         for title in ["one", "two"] {
             one.service().announce("release", everyone(), title).await;
             assert_eq!(items.title().await, title);
         }
-        drop(items);
+        drop((items, views));
         here.stop().await;
         there.stop().await;
     })

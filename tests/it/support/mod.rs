@@ -20,7 +20,7 @@ use tidings::http::Server;
 pub use actor::{Actor, everyone};
 pub use database::{Kind, everything_must_be_tested};
 pub use process::{Process, Redis};
-pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket};
+pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket, VIEWS};
 
 /// What all tokens of the tests are signed with.
 pub const SECRET: &str = "the secret of the tests, 32 bytes";

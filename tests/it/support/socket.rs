@@ -11,12 +11,14 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 /// How long anything may take until the test has failed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub const ITEMS: &str = "subscription($after: String, $types: [String!]) { itemReceived(after: $after, types: $types) { \
     cursor node { title type { code } } } }";
 pub const OVERVIEWS: &str = "subscription { overviewChanged { unread { count } types { type { code } unread { count } \
     latest { title } } cursor } }";
+pub const VIEWS: &str = "subscription($keys: [ViewKeyInput!]) { viewChanged(keys: $keys) { id unread { count } latest \
+    lastActivityAt lastVisitedAt } }";
 
 /// A socket that speaks `graphql-transport-ws`.
 pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -116,6 +118,13 @@ impl Socket {
     /// The title of the next item.
     pub async fn title(&mut self) -> String {
         self.data().await["itemReceived"]["node"]["title"].as_str().expect("it has a title").to_owned()
+    }
+
+    /// The next view that changed: what it is called, how much of it is unread, and what happened in it last.
+    pub async fn view(&mut self) -> (String, i64, String) {
+        let view = self.data().await["viewChanged"].take();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&view["id"]), view["unread"]["count"].as_i64().expect("it is a count"), text(&view["latest"]["text"]))
     }
 
     /// The next overviews until one has this many unread items; returns it.

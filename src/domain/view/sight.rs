@@ -1,0 +1,109 @@
+//! What users see of views at a moment: for those who are connected, many at once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use entity::ids::{UserId, ViewId};
+
+use super::list::push_view;
+use super::{Key, Row, View, Visit};
+use crate::app::App;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// Pairs of a user and a view that one statement looks for at the most.
+pub const PAIRS: usize = 2000;
+
+/// What a user has not seen of a view: so many activities, the last of which is at `upto`.
+///
+/// Where there is none, all are the same: who does something in a view, or looks, has seen what came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    count: i64,
+    upto: i64,
+}
+
+impl Unseen {
+    fn of(position: i64, visited: i64) -> Self {
+        let count = (position - visited).max(0);
+        Self { count, upto: if count > 0 { position } else { 0 } }
+    }
+}
+
+/// A view as a user sees it, who may not be in it.
+#[derive(Clone, Debug)]
+pub struct Sight {
+    row: Arc<Row>,
+    visit: Option<Visit>,
+}
+
+impl Sight {
+    /// What the view is called.
+    pub fn key(&self) -> &Key {
+        &self.row.key
+    }
+
+    /// Nothing where the user is not in it.
+    pub fn unseen(&self) -> Option<Unseen> {
+        self.visit.map(|visit| Unseen::of(self.row.position, visit.position))
+    }
+
+    /// Whoever is not in it sees nothing but its key.
+    pub fn view(&self) -> Result<View> {
+        if self.visit.is_some() {
+            return self.row.seen(self.visit);
+        }
+        let key = self.row.key.clone();
+        Ok(View { key, unread: 0, last_activity_at: None, last_visited_at: None, latest: None })
+    }
+}
+
+/// Which views users are in, and what they have not seen of each: a range of `view_visit`'s key for each user, and a
+/// probe of `view`'s for each of his views.
+pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Unseen>>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT m.user_id, m.view_id, m.position AS m_position, a.position AS a_position FROM view_visit m");
+    push_view(&mut sql, "a", "m.view_id");
+    sql.push(" WHERE m.user_id").in_ids(users);
+    let mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>> = HashMap::with_capacity(users.len());
+    for row in sql.all(&app.db.read).await? {
+        let of = Unseen::of(row.try_get("", "a_position")?, row.try_get("", "m_position")?);
+        unseen.entry(row.try_get("", "user_id")?).or_default().insert(row.try_get("", "view_id")?, of);
+    }
+    Ok(unseen)
+}
+
+/// What users see of views, each of all of these. A view that is not there any more is left out.
+///
+/// One statement for every 2,000 pairs: the rows of the views once, whoever looks, and a probe of `view_visit`'s key a
+/// pair. What it reads is of one moment, so that nobody is shown as unread what he did himself.
+pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), Sight>> {
+    let mut sights = HashMap::with_capacity(views.len() * users.len());
+    for users in users.chunks((PAIRS / views.len().max(1)).max(1)) {
+        let mut sql = Sql::new(&app.db.read);
+        sql.push("SELECT ").push(Row::COLUMNS).push(", NULL AS m_user_id, NULL AS m_position, NULL AS m_visited_at");
+        sql.push(" FROM view v WHERE v.id").in_ids(views);
+        sql.push(" UNION ALL SELECT m.view_id, NULL, NULL, NULL, NULL, NULL, NULL, m.user_id, ").push(Visit::COLUMNS);
+        sql.push(" FROM view_visit m WHERE m.view_id").in_ids(views).push(" AND m.user_id").in_ids(users);
+        let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
+        for row in sql.all(&app.db.read).await? {
+            let view: ViewId = row.try_get("", "v_id")?;
+            match row.try_get::<Option<UserId>>("", "m_user_id")? {
+                Some(user) => {
+                    visits.insert((view, user), Visit::read(&row)?);
+                }
+                None => {
+                    rows.insert(view, Arc::new(Row::read(&row)?));
+                }
+            }
+        }
+        for (view, row) in &rows {
+            let sight = |user: &UserId| {
+                let visit = visits.get(&(*view, *user)).copied().flatten();
+                ((*view, *user), Sight { row: row.clone(), visit })
+            };
+            sights.extend(users.iter().map(sight));
+        }
+    }
+    Ok(sights)
+}

@@ -1,0 +1,101 @@
+//! What other nodes are still to be told.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use entity::ids::{TenantId, ViewId};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::Notice;
+
+/// How often others are told of a view at most; what happens in it in between is merged. The first time they are told at
+/// once.
+const VIEW_EVERY: Duration = Duration::from_millis(100);
+
+/// Notices that wait for the bus, those of a tenant merged into one.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    queue: Mutex<Queue>,
+    added: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: HashMap<TenantId, Notice>,
+    /// Views of which others were told a moment ago, and until when nothing more is said of them.
+    resting: HashMap<ViewId, Instant>,
+}
+
+impl Outgoing {
+    pub fn add(&self, notice: &Notice) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = queue.waiting.entry(notice.tenant).or_insert_with(|| Notice::of(notice.tenant));
+        waiting.merge(notice);
+        waiting.shorten();
+        self.added.notify_one();
+    }
+
+    /// Waits until something is added or a view of which something waits may have rested, for as long as `patience` at the
+    /// most.
+    pub async fn wait(&self, patience: Duration) {
+        let rested_at = {
+            let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.resting.values().min().copied().filter(|_| !queue.waiting.is_empty())
+        };
+        let patience = rested_at.map_or(patience, |at| patience.min(at.saturating_duration_since(Instant::now())));
+        // Either way it is looked at what there is.
+        let _ = timeout(patience, self.added.notified()).await;
+    }
+
+    /// All that can be told now.
+    pub fn take(&self, now: Instant) -> Vec<Notice> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Queue { waiting, resting } = &mut *queue;
+        resting.retain(|_, until| *until > now);
+        let mut ready = Vec::with_capacity(waiting.len());
+        for (tenant, mut notice) in std::mem::take(waiting) {
+            let later = notice.take_views(|view| resting.contains_key(&view));
+            if !later.is_empty() {
+                waiting.insert(tenant, later);
+            }
+            if !notice.is_empty() {
+                let views = notice.views.iter().chain(notice.visits.iter().map(|(_, view)| view));
+                resting.extend(views.map(|view| (*view, now + VIEW_EVERY)));
+                ready.push(notice);
+            }
+        }
+        ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entity::ids::UserId;
+
+    use super::*;
+
+    #[test]
+    fn others_are_told_of_a_view_at_once_and_then_ten_times_a_second() {
+        let (outgoing, start) = (Outgoing::default(), Instant::now());
+        let told = |millis: u64| outgoing.take(start + Duration::from_millis(millis));
+        let happened = |view: i64| Notice { views: vec![ViewId(view)], ..Notice::of(TenantId(7)) };
+        outgoing.add(&happened(1));
+        assert_eq!(told(0), [happened(1)]);
+        for millis in 1..100 {
+            outgoing.add(&happened(1));
+            outgoing.add(&Notice::visits(TenantId(7), ViewId(1), &[UserId(3)]));
+            assert_eq!(told(millis), []);
+        }
+        // What is said of others, and of other things, does not wait.
+        let mut other = Notice::changed(TenantId(7), &[UserId(3)]);
+        other.merge(&happened(2));
+        outgoing.add(&other);
+        assert_eq!(told(99), [other]);
+        let mut merged = happened(1);
+        merged.merge(&Notice::visits(TenantId(7), ViewId(1), &[UserId(3)]));
+        assert_eq!(told(100), [merged]);
+        assert_eq!(told(300), []);
+    }
+}
