@@ -27,7 +27,7 @@ pub struct Metrics {
     pub bus_lag: Gauge<f64, AtomicU64>,
     /// Notices that other nodes sent and that did not arrive.
     pub bus_lost: Counter,
-    /// Database statements, without begin and commit.
+    /// Database statements, without begin and commit, and without those of the bus.
     pub statements: Counter,
 }
 
