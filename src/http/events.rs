@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Server;
-use super::session::Session;
+use super::session::{Session, left};
 use crate::auth::Claims;
 use crate::graphql::{Admitted, Viewer};
 
@@ -23,8 +23,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
 /// cut off (the token has expired, or the server restarts), and its client comes back.
 pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session, admitted: Admitted) -> Response {
-    let left = claims.exp.saturating_mul(1000).saturating_sub(server.app.now()).max(0);
-    let left = Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365));
+    let left = left(&server.app, claims);
     let sessions = server.sessions.clone();
     let cut_off = async move {
         let _session = session;
