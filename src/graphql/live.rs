@@ -1,22 +1,18 @@
-//! Subscriptions: what happens, as it happens.
-
-use std::sync::Arc;
+//! Subscriptions: what happens, as it happens. Here they begin; what they give is in `event`, under the same names.
 
 use async_graphql::connection::{Edge, EmptyFields};
 use async_graphql::{Context, Result, Subscription};
-use entity::ids::UserId;
-use futures_util::Stream;
-use futures_util::stream::unfold;
+use futures_util::stream::{Empty, empty};
 
 use super::context::Call;
+use super::event::{Handover, Source};
 use super::inbox::{InboxItem, Items, seq_at};
 use super::overview::{Overview, wish};
-use crate::domain::live::{self, Feed, Watch};
-use crate::domain::tenant::Tenant;
+use crate::domain::live;
 use crate::error::Error;
-use crate::seal::Kind;
 
-type ItemEdge = Edge<String, InboxItem, EmptyFields, Items>;
+/// An item with its cursor.
+pub type ItemEdge = Edge<String, InboxItem, EmptyFields, Items>;
 
 #[derive(Default)]
 pub struct InboxSubscription;
@@ -32,7 +28,7 @@ impl InboxSubscription {
         ctx: &Context<'_>,
         after: Option<String>,
         types: Option<Vec<String>>,
-    ) -> Result<impl Stream<Item = Result<ItemEdge>> + use<>> {
+    ) -> Result<Empty<Result<ItemEdge>>> {
         let (call, user) = Call::user(ctx).await?;
         let place = |cursor: String| {
             let place = seq_at(call, user, &cursor);
@@ -41,7 +37,8 @@ impl InboxSubscription {
         };
         let after = after.map(place).transpose()?;
         let feed = live::items(call.app, call.tenant, user, after, types).await?;
-        Ok(edges(feed, call.tenant.clone(), user))
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Items(feed));
+        Ok(empty())
     }
 
     /// The overview of the viewer, at once and after every change of it (new items, read on another device, retraction,
@@ -51,34 +48,10 @@ impl InboxSubscription {
         ctx: &Context<'_>,
         types: Option<Vec<String>>,
         cap: Option<i32>,
-    ) -> Result<impl Stream<Item = Result<Overview>> + use<>> {
+    ) -> Result<Empty<Result<Overview>>> {
         let (call, user) = Call::user(ctx).await?;
         let watch = live::overviews(call.app, call.tenant, user, wish(ctx, types, cap)).await?;
-        Ok(overviews(watch))
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(watch));
+        Ok(empty())
     }
-}
-
-/// The items of a feed until it fails, with their cursors.
-fn edges(feed: Feed, tenant: Arc<Tenant>, user: UserId) -> impl Stream<Item = Result<ItemEdge>> {
-    unfold(Some((feed, tenant)), move |state| async move {
-        let (mut feed, tenant) = state?;
-        match feed.next().await {
-            Ok(item) => {
-                let cursor = tenant.seal.close(Kind::Cursor, user.0, item.seq.0);
-                Some((Ok(Edge::new(cursor, InboxItem(item))), Some((feed, tenant))))
-            }
-            Err(error) => Some((Err(error.into()), None)),
-        }
-    })
-}
-
-/// Overviews until there can be no more.
-fn overviews(watch: Watch) -> impl Stream<Item = Result<Overview>> {
-    unfold(Some(watch), async |watch| {
-        let mut watch = watch?;
-        match watch.next().await {
-            Ok(overview) => Some((Ok(Overview(overview)), Some(watch))),
-            Err(error) => Some((Err(error.into()), None)),
-        }
-    })
 }
