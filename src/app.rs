@@ -48,14 +48,19 @@ impl App {
         Self::over(db, config, clock).await
     }
 
-    /// The same over a database that is open and migrated already.
-    pub async fn over(db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
+    /// The same over a database that is open and migrated already. Its statements are counted from now on.
+    pub async fn over(mut db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
         config.check()?;
         let verifier = Verifier::new(&config.auth).await?;
         let operations = match &config.wire.operations {
             Some(path) => Some(Operations::open(path).await?),
             None => None,
         };
+        let metrics = Metrics::default();
+        let statements = metrics.statements.clone();
+        db.observe(move |_| {
+            statements.inc();
+        });
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
         Ok(Arc::new(Self {
             config,
@@ -66,7 +71,7 @@ impl App {
             caches: Caches::default(),
             hub: Hub::new(has_bus),
             live: Live::default(),
-            metrics: Metrics::default(),
+            metrics,
         }))
     }
 

@@ -1,8 +1,10 @@
 //! The database: connecting to the one that the URL names, its transactions and its migrations.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use migration::{Migrator, MigratorTrait};
+use sea_orm::metric::Info;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, RuntimeErr, SqliteTransactionMode,
     Statement, TransactionOptions, TransactionTrait,
@@ -29,13 +31,34 @@ pub struct Database {
     /// For statements outside of transactions, which change nothing.
     pub read: DatabaseConnection,
     write: DatabaseConnection,
+    observers: Observers,
+}
+
+type Observer = dyn Fn(&Info<'_>) + Send + Sync;
+
+/// Who is told of statements.
+#[derive(Clone, Default)]
+struct Observers(Vec<Arc<Observer>>);
+
+impl std::fmt::Debug for Observers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} observers", self.0.len())
+    }
 }
 
 impl Database {
-    /// Calls `observer` after every statement, with its text and how long it took. Begin and commit are none.
-    pub fn observe(&mut self, observer: impl Fn(&sea_orm::metric::Info<'_>) + Clone + Send + Sync + 'static) {
-        self.read.set_metric_callback(observer.clone());
-        self.write.set_metric_callback(observer);
+    fn over(read: DatabaseConnection, write: DatabaseConnection) -> Self {
+        Self { read, write, observers: Observers::default() }
+    }
+
+    /// Calls `observer` after every statement, with its text and how long it took, besides whoever is called already. Begin
+    /// and commit are no statements. Copies that were made before are not observed.
+    pub fn observe(&mut self, observer: impl Fn(&Info<'_>) + Send + Sync + 'static) {
+        self.observers.0.push(Arc::new(observer));
+        let Observers(observers) = self.observers.clone();
+        let tell_all = move |info: &Info<'_>| observers.iter().for_each(|observer| observer(info));
+        self.read.set_metric_callback(tell_all.clone());
+        self.write.set_metric_callback(tell_all);
     }
 
     /// Which of the three databases it is.

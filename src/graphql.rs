@@ -5,6 +5,7 @@ mod channel;
 mod connection;
 mod context;
 mod errors;
+mod event;
 mod guard;
 mod inbox;
 mod live;
@@ -20,13 +21,14 @@ mod user;
 mod validator;
 mod view;
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_graphql::parser::types::OperationType;
+use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::{
-    MergedObject, MergedSubscription, Pos, Request, Response, Schema as AsyncGraphqlSchema, ValidationMode,
+    MergedObject, MergedSubscription, Pos, Positioned, Request, Response, Schema as AsyncGraphqlSchema, ValidationMode,
 };
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
@@ -35,6 +37,7 @@ use crate::app::App;
 use crate::error::Error;
 pub use context::Viewer;
 pub use errors::code as error_code;
+use event::Events;
 pub use guard::Admitted;
 use guard::Guard;
 use validator::Validator;
@@ -77,6 +80,7 @@ type Library = AsyncGraphqlSchema<Query, Mutation, Subscription>;
 pub struct Schema {
     app: Arc<App>,
     library: Library,
+    events: Events,
     guard: Guard,
 }
 
@@ -95,7 +99,7 @@ impl Schema {
         let guard = Guard::new(&app, Validator::new());
         // What the guard admits is valid; the fast mode does not check it again.
         let library = builder().validation_mode(ValidationMode::Fast).data(app.clone()).finish();
-        Self { app, library, guard }
+        Self { library, events: Events::new(app.clone()), guard, app }
     }
 
     /// The API in the schema definition language, as `schema.graphql` keeps it.
@@ -117,22 +121,15 @@ impl Schema {
     /// Executes a query or mutation that was admitted. The fields of a mutation run one after the other and stop at the
     /// first error. What takes longer than the settings allow ends as `UNAVAILABLE`.
     pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
-        let Admitted { request, operation } = admitted;
-        let request = with(request, viewer);
-        let executed = AssertUnwindSafe(self.library.execute(request)).catch_unwind();
+        let Admitted { request, operation, document } = admitted;
+        let executed = caught(self.library.execute(with(request, document, viewer)));
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
-        let mut response = match tokio::time::timeout(most, executed).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(_)) => failed(Error::internal("a resolver panicked")),
-            Err(_) => failed(Error::Unavailable(match operation {
+        tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
+            failed(Error::Unavailable(match operation {
                 OperationType::Mutation => "this took too long, and may or may not have happened".into(),
                 _ => "this took too long: ask for less, or try again in a moment".into(),
-            })),
-        };
-        for error in &mut response.errors {
-            errors::translate(error, "BAD_USER_INPUT");
-        }
-        response
+            }))
+        })
     }
 
     /// Answers a query or mutation of a caller.
@@ -147,32 +144,38 @@ impl Schema {
     ///
     /// A panic ends the stream with an error. The time limit is not for subscriptions.
     pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Response> {
+        let schema = self.clone();
         if admitted.operation != OperationType::Subscription {
-            let schema = self.clone();
             return stream::once(async move { schema.run(Some(viewer), admitted).await }).boxed();
         }
-        let answers = self.library.execute_stream(with(admitted.request, Some(viewer)));
-        let answers = AssertUnwindSafe(answers).catch_unwind().map(|answer| {
-            let mut answer = answer.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
-            for error in &mut answer.errors {
-                errors::translate(error, "BAD_USER_INPUT");
-            }
-            answer
-        });
-        answers.boxed()
+        self.events.clone().answers(self.library.clone(), viewer, admitted)
     }
 }
 
-fn with(request: Request, viewer: Option<Viewer>) -> Request {
+/// A request that the library can execute.
+fn with(mut request: Request, document: Arc<Positioned<OperationDefinition>>, viewer: Option<Viewer>) -> Request {
+    let operations = DocumentOperations::Single(Arc::unwrap_or_clone(document));
+    request.set_parsed_query(ExecutableDocument { operations, fragments: HashMap::new() });
     match viewer {
         Some(viewer) => request.data(viewer),
         None => request.only_introspection(),
     }
 }
 
+/// What comes of an execution, whose errors are translated and whose panic is one.
+async fn caught(execution: impl Future<Output = Response>) -> Response {
+    let response = AssertUnwindSafe(execution).catch_unwind().await;
+    let mut response = response.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
+    for error in &mut response.errors {
+        errors::translate(error, "BAD_USER_INPUT");
+    }
+    response
+}
+
 fn failed(error: Error) -> Response {
     let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
     error.locations.clear();
+    errors::translate(&mut error, "INTERNAL");
     Response::from_errors(vec![error])
 }
 

@@ -31,7 +31,7 @@ pub struct Metrics {
     pub bus_sent: Counter,
     /// Notices that other nodes sent and that did not arrive.
     pub bus_lost: Counter,
-    /// Database statements, without begin and commit.
+    /// Database statements, without begin and commit, and without those of the bus.
     pub statements: Counter,
 }
 

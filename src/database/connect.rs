@@ -63,10 +63,10 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .connect_with(options.pragma("query_only", "on"))
         .await
         .map_err(unusable)?;
-    Ok(Database {
-        read: SqlxSqliteConnector::from_sqlx_sqlite_pool(read),
-        write: SqlxSqliteConnector::from_sqlx_sqlite_pool(write),
-    })
+    Ok(Database::over(
+        SqlxSqliteConnector::from_sqlx_sqlite_pool(read),
+        SqlxSqliteConnector::from_sqlx_sqlite_pool(write),
+    ))
 }
 
 async fn postgres(url: &str, connections: u32) -> Result<DatabaseConnection> {
@@ -124,7 +124,7 @@ fn pooled<DB: sqlx::Database>(options: PoolOptions<DB>, connections: u32) -> Poo
 }
 
 fn shared(pool: DatabaseConnection) -> Database {
-    Database { read: pool.clone(), write: pool }
+    Database::over(pool.clone(), pool)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]

@@ -11,6 +11,7 @@ use sea_orm::{DbBackend, QueryResult};
 
 use super::catalogue::{self, Catalogue, MessageType};
 use super::inbox::Item;
+use super::inbox::item::Contents;
 use super::inbox::standing::{self, Standing};
 use super::tenant::Tenant;
 use super::view;
@@ -181,7 +182,7 @@ fn assemble(
     wish: &Wish,
 ) -> Result<HashMap<UserId, Overview>> {
     let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
-    let mut overviews = HashMap::new();
+    let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
     for (row, standing) in rows.iter().zip(standings) {
         let unseen = Count::of(row.try_get::<Option<i64>>("", "h_unseen")?.unwrap_or_default(), wish.cap);
         overviews.entry(standing.user).or_insert_with(|| Overview {
@@ -195,7 +196,8 @@ fn assemble(
             catalogue_version: catalogue.version,
         });
         if let Some(kind) = row.try_get::<Option<TypeId>>("", "x_type_id")? {
-            found.insert((standing.user, kind), (row.try_get("", "x_unread")?, Item::read(row, catalogue)?));
+            let latest = Item::read_among(row, catalogue, &mut contents)?;
+            found.insert((standing.user, kind), (row.try_get("", "x_unread")?, latest));
         }
     }
     for overview in overviews.values_mut() {

@@ -16,7 +16,7 @@ mod weigh;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
+use async_graphql::parser::types::{ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::parser::{self, parse_query};
 use async_graphql::{Name, Positioned, Request, Response, Variables};
 use moka::future::Cache;
@@ -46,17 +46,21 @@ pub struct Guard {
 
 /// A request that may be executed.
 pub struct Admitted {
-    /// With its document parsed and merged.
+    /// Without its document.
     pub request: Request,
     /// What it does.
     pub operation: OperationType,
+    /// Its operation with equal fields made one, which requests with the same document share.
+    pub document: Arc<Merged>,
 }
+
+type Merged = Positioned<OperationDefinition>;
 
 /// A document that has passed.
 struct Document {
     parsed: ExecutableDocument,
     /// Its operations with equal fields made one; empty where that depends on the variables.
-    merged: HashMap<Option<Name>, OperationDefinition>,
+    merged: HashMap<Option<Name>, Arc<Merged>>,
     bytes: u32,
 }
 
@@ -96,28 +100,27 @@ impl Guard {
         let (name, operation) = select(&document.parsed, request.operation_name.as_deref())?;
         let merged = match document.merged.get(&name.cloned()) {
             Some(merged) => merged.clone(),
-            None => merge(&document.parsed, &operation.node, &request.variables, limits)?,
+            None => merge(&document.parsed, operation, &request.variables, limits)?,
         };
-        if viewer.is_none() && !is_introspection(&merged) {
+        if viewer.is_none() && !is_introspection(&merged.node) {
             let message = "send a token: Authorization: Bearer …".to_owned();
             return Err(Refusal::of(crate::error::Error::Unauthenticated(message)));
         }
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
         let most = if is_staff { limits.complexity.saturating_mul(STAFF) } else { limits.complexity };
-        let cost = measure::cost(&merged, &request.variables, limits);
+        let cost = measure::cost(&merged.node, &request.variables, limits);
         if cost > most {
             return Err(Refusal::limit("complexity", &format!("a complexity of {cost}"), most));
         }
-        self.count(app, viewer, merged.selection_set.node.items.len().saturating_sub(1)).await?;
+        let fields = &merged.node.selection_set.node.items;
+        if merged.node.ty == OperationType::Subscription && fields.len() != 1 {
+            return Err(Refusal::invalid("a subscription has one field of the first level", Some(merged.pos)));
+        }
+        self.count(app, viewer, fields.len().saturating_sub(1)).await?;
         self.persisted.register(registration).await;
-        let of = merged.ty;
-        let operation = Positioned::new(merged, operation.pos);
-        let operations = match name {
-            Some(name) => DocumentOperations::Multiple(HashMap::from([(name.clone(), operation)])),
-            None => DocumentOperations::Single(operation),
-        };
-        request.set_parsed_query(ExecutableDocument { operations, fragments: HashMap::new() });
-        Ok(Admitted { request, operation: of })
+        request.query = String::new();
+        request.operation_name = None;
+        Ok(Admitted { request, operation: merged.node.ty, document: merged })
     }
 
     async fn count(&self, app: &App, viewer: Option<&Viewer>, operations: usize) -> Result<(), Refusal> {
@@ -141,7 +144,7 @@ impl Guard {
         let mut merged = HashMap::new();
         if weight.directives == 0 {
             for (name, operation) in parsed.operations.iter() {
-                let operation = merge(&parsed, &operation.node, &Variables::default(), limits)?;
+                let operation = merge(&parsed, operation, &Variables::default(), limits)?;
                 merged.insert(name.cloned(), operation);
             }
         }
@@ -187,13 +190,13 @@ fn select<'a>(document: &'a ExecutableDocument, name: Option<&str>) -> Result<Op
 
 fn merge(
     document: &ExecutableDocument,
-    operation: &OperationDefinition,
+    operation: &Merged,
     variables: &Variables,
     limits: &LimitsConfig,
-) -> Result<OperationDefinition, Refusal> {
-    let merged = merge::merged(&document.fragments, operation, variables)?;
+) -> Result<Arc<Merged>, Refusal> {
+    let merged = merge::merged(&document.fragments, &operation.node, variables)?;
     measure::measure(&merged, limits)?;
-    Ok(merged)
+    Ok(Arc::new(Positioned::new(merged, operation.pos)))
 }
 
 fn is_introspection(operation: &OperationDefinition) -> bool {

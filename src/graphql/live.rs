@@ -1,23 +1,19 @@
-//! Subscriptions: what happens, as it happens.
-
-use std::sync::Arc;
+//! Subscriptions: what happens, as it happens. Here they begin; what they give is in `event`, under the same names.
 
 use async_graphql::connection::{Edge, EmptyFields};
 use async_graphql::{Context, Result, Subscription};
-use entity::ids::UserId;
-use futures_util::Stream;
-use futures_util::stream::unfold;
+use futures_util::stream::{Empty, empty};
 
 use super::context::Call;
+use super::event::{Handover, Source};
 use super::inbox::{InboxItem, Items, seq_at};
 use super::overview::{Overview, wish};
 use super::view::{View, ViewKeyInput};
-use crate::domain::live::{self, Feed, Lookout, Watch};
-use crate::domain::tenant::Tenant;
+use crate::domain::live;
 use crate::error::Error;
-use crate::seal::Kind;
 
-type ItemEdge = Edge<String, InboxItem, EmptyFields, Items>;
+/// An item with its cursor.
+pub type ItemEdge = Edge<String, InboxItem, EmptyFields, Items>;
 
 #[derive(Default)]
 pub struct InboxSubscription;
@@ -33,7 +29,7 @@ impl InboxSubscription {
         ctx: &Context<'_>,
         after: Option<String>,
         types: Option<Vec<String>>,
-    ) -> Result<impl Stream<Item = Result<ItemEdge>> + use<>> {
+    ) -> Result<Empty<Result<ItemEdge>>> {
         let (call, user) = Call::user(ctx).await?;
         let place = |cursor: String| {
             let place = seq_at(call, user, &cursor);
@@ -42,7 +38,8 @@ impl InboxSubscription {
         };
         let after = after.map(place).transpose()?;
         let feed = live::items(call.app, call.tenant, user, after, types).await?;
-        Ok(edges(feed, call.tenant.clone(), user))
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Items(feed));
+        Ok(empty())
     }
 
     /// The overview of the viewer, at once and after every change of it (new items, read on another device, retraction,
@@ -53,10 +50,11 @@ impl InboxSubscription {
         ctx: &Context<'_>,
         types: Option<Vec<String>>,
         cap: Option<i32>,
-    ) -> Result<impl Stream<Item = Result<Overview>> + use<>> {
+    ) -> Result<Empty<Result<Overview>>> {
         let (call, user) = Call::user(ctx).await?;
         let watch = live::overviews(call.app, call.tenant, user, wish(ctx, types, cap)).await?;
-        Ok(overviews(watch))
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(watch));
+        Ok(empty())
     }
 
     /// Views of the viewer whose unread changed, as he sees them then: after activities of others, after a visit or an
@@ -65,50 +63,11 @@ impl InboxSubscription {
     /// where nothing was unread changes nothing. Nothing comes at once: read `views` when the subscription has begun, or
     /// begin with `overviewChanged`, whose first value holds them. What changes after that is told, merged to ten times a
     /// second a view, and the last state always comes; a client that reads slowly gets the newest state of each view. USER.
-    async fn view_changed(
-        &self,
-        ctx: &Context<'_>,
-        keys: Option<Vec<ViewKeyInput>>,
-    ) -> Result<impl Stream<Item = Result<View>> + use<>> {
+    async fn view_changed(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>) -> Result<Empty<Result<View>>> {
         let (call, user) = Call::user(ctx).await?;
         let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
         let lookout = live::views(call.app, call.tenant, user, keys).await?;
-        Ok(views(lookout))
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Views(lookout));
+        Ok(empty())
     }
-}
-
-/// The items of a feed until it fails, with their cursors.
-fn edges(feed: Feed, tenant: Arc<Tenant>, user: UserId) -> impl Stream<Item = Result<ItemEdge>> {
-    unfold(Some((feed, tenant)), move |state| async move {
-        let (mut feed, tenant) = state?;
-        match feed.next().await {
-            Ok(item) => {
-                let cursor = tenant.seal.close(Kind::Cursor, user.0, item.seq.0);
-                Some((Ok(Edge::new(cursor, InboxItem(item))), Some((feed, tenant))))
-            }
-            Err(error) => Some((Err(error.into()), None)),
-        }
-    })
-}
-
-/// Overviews until there can be no more.
-fn overviews(watch: Watch) -> impl Stream<Item = Result<Overview>> {
-    unfold(Some(watch), async |watch| {
-        let mut watch = watch?;
-        match watch.next().await {
-            Ok(overview) => Some((Ok(Overview(overview)), Some(watch))),
-            Err(error) => Some((Err(error.into()), None)),
-        }
-    })
-}
-
-/// Views for as long as they can be read.
-fn views(lookout: Lookout) -> impl Stream<Item = Result<View>> {
-    unfold(Some(lookout), async |lookout| {
-        let mut lookout = lookout?;
-        match lookout.next().await {
-            Ok(view) => Some((Ok(View::from(view)), Some(lookout))),
-            Err(error) => Some((Err(error.into()), None)),
-        }
-    })
 }

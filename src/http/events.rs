@@ -8,10 +8,12 @@ use async_graphql::Response as GraphqlResponse;
 use axum::http::header;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::{StreamExt, once};
+use futures_util::stream::{Stream, StreamExt, iter, once};
+use serde::Serialize;
+use serde_json::json;
 
 use super::Server;
-use super::session::Session;
+use super::session::{Session, left};
 use crate::auth::Claims;
 use crate::graphql::{Admitted, Viewer};
 
@@ -21,8 +23,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
 /// cut off (the token has expired, or the server restarts), and its client comes back.
 pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session, admitted: Admitted) -> Response {
-    let left = claims.exp.saturating_mul(1000).saturating_sub(server.app.now()).max(0);
-    let left = Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365));
+    let left = left(&server.app, claims);
     let sessions = server.sessions.clone();
     let cut_off = async move {
         let _session = session;
@@ -32,16 +33,30 @@ pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session
         }
     };
     let results = server.schema.stream(viewer, admitted).map(|response| next(&response));
-    let events = results.chain(once(async { Event::default().event("complete").data("") }));
-    let events = events.map(Ok::<_, Infallible>).take_until(Box::pin(cut_off)).boxed();
-    let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    let events = results.chain(once(async { complete() }));
+    sent(events.take_until(Box::pin(cut_off)))
+}
+
+/// Answers what was never executed with a stream too, for a client cannot read the body of anything else.
+pub fn refused(response: &GraphqlResponse) -> Response {
+    let errors = next(&json!({ "errors": response.errors }));
+    sent(iter([errors, complete()]))
+}
+
+fn sent(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let events = Sse::new(events.map(Ok::<_, Infallible>).boxed());
+    let mut answer = events.keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     // Proxies that gather an answer before they pass it on (nginx) are told not to.
     answer.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
     answer
 }
 
-fn next(response: &GraphqlResponse) -> Event {
-    // A response is always JSON.
-    let data = serde_json::to_string(response).unwrap_or_default();
+fn next(result: &impl Serialize) -> Event {
+    // A result is always JSON.
+    let data = serde_json::to_string(result).unwrap_or_default();
     Event::default().event("next").data(data)
+}
+
+fn complete() -> Event {
+    Event::default().event("complete").data("")
 }

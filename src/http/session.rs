@@ -9,6 +9,7 @@ use entity::ids::TenantId;
 use tokio::sync::watch;
 
 use crate::app::App;
+use crate::auth::Claims;
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
 
@@ -104,4 +105,10 @@ impl Drop for Session {
         count.send_modify(|count| *count -= 1);
         app.metrics.sessions.dec();
     }
+}
+
+/// How long a token is valid from now on, at most a year: that is as good as for ever, and can be added to an instant.
+pub fn left(app: &App, claims: &Claims) -> Duration {
+    let left = claims.exp.saturating_mul(1000).saturating_sub(app.now()).max(0);
+    Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365))
 }

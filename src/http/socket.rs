@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_stream::StreamMap;
 
 use super::graphql::answer::{described, is_refused};
-use super::session::Session;
+use super::session::{Session, left};
 use super::{Server, cors, graphql};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
@@ -29,6 +29,9 @@ const PROTOCOL: &str = "graphql-transport-ws";
 
 /// The most bytes of a message from a client. One of up to twice as many is told so, a longer one is not even read.
 const MESSAGE_BYTES: usize = 64 * 1024;
+
+/// What is read from a client at once. Each socket keeps as much; what clients send is seldom longer.
+const READ_BYTES: usize = 1024;
 
 /// How long a client may take to begin.
 const INIT_WITHIN: Duration = Duration::from_secs(10);
@@ -84,7 +87,7 @@ pub fn upgrade(
     upgrade
         .max_message_size(2 * MESSAGE_BYTES)
         .max_frame_size(2 * MESSAGE_BYTES)
-        .read_buffer_size(2048)
+        .read_buffer_size(READ_BYTES)
         .write_buffer_size(0)
         .on_upgrade(move |socket| Connection::new(server, socket).serve(token))
 }
@@ -130,24 +133,29 @@ impl Connection {
     }
 
     async fn converse(&mut self, token: Option<String>) -> Ending {
-        let began_at = Instant::now();
+        let begin_by = Instant::now() + INIT_WITHIN;
         let sessions = self.server.sessions.clone();
         let stopped = sessions.stopped();
-        tokio::pin!(stopped);
+        let wake = sleep_until(begin_by);
+        tokio::pin!(stopped, wake);
         loop {
             let patience = self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER };
-            let limit = self.client.as_ref().map_or(began_at + INIT_WITHIN, |client| client.expires_at);
+            let limit = self.client.as_ref().map_or(begin_by, |client| client.expires_at);
+            if wake.deadline() != limit.min(patience) {
+                wake.as_mut().reset(limit.min(patience));
+            }
             let outcome = tokio::select! {
                 message = self.socket.recv() => match message {
-                    Some(Ok(message)) => self.hear(message, token.as_deref()).await,
+                    // Boxed, so that a socket at rest does not keep room for it.
+                    Some(Ok(message)) => Box::pin(self.hear(message, token.as_deref())).await,
                     Some(Err(_)) | None => Err(None),
                 },
                 Some((id, output)) = self.operations.next(), if !self.operations.is_empty() => self.say(id, output).await,
-                () = sleep_until(limit) => match self.client {
+                () = &mut wake => match self.client {
+                    _ if limit > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
                     Some(_) => end(Close::Forbidden, "the token has expired"),
                 },
-                () = sleep_until(patience) => self.ping().await,
                 () = &mut stopped => end(Close::ServiceRestart, "the server is restarting"),
             };
             if let Err(ending) = outcome {
@@ -193,7 +201,7 @@ impl Connection {
     /// A client that shows a newer token of his may stay longer.
     async fn renew(&mut self, token: String) -> Result<(), Ending> {
         let (viewer, claims) = check(&self.server, Some(token)).await?;
-        let expires_at = expiry(&self.server, &claims);
+        let expires_at = Instant::now() + left(&self.server.app, &claims);
         let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let own = &client.viewer;
         if (own.tenant.id, own.role, &own.sub) != (viewer.tenant.id, viewer.role, &viewer.sub) {
@@ -270,7 +278,7 @@ fn end(code: Close, reason: &str) -> Result<(), Ending> {
 async fn admit(server: &Server, token: Option<String>) -> Result<Client, Ending> {
     let (viewer, claims) = check(server, token).await?;
     let session = turned_away(server.sessions.enter(&viewer))?;
-    Ok(Client { viewer, expires_at: expiry(server, &claims), _session: session })
+    Ok(Client { viewer, expires_at: Instant::now() + left(&server.app, &claims), _session: session })
 }
 
 async fn check(server: &Server, token: Option<String>) -> Result<(Viewer, Claims), Ending> {
@@ -283,11 +291,4 @@ fn turned_away<T>(admitted: Result<T>) -> Result<T, Ending> {
         let is_unknown = matches!(error, Error::Unauthenticated(_));
         Some((if is_unknown { Close::Forbidden } else { Close::TryAgainLater }, error.to_string()))
     })
-}
-
-/// When a token ends, by this machine's steady clock.
-fn expiry(server: &Server, claims: &Claims) -> Instant {
-    let left = claims.exp.saturating_mul(1000).saturating_sub(server.app.now()).max(0);
-    // A year is as good as for ever, and can be added to an instant.
-    Instant::now() + Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365))
 }

@@ -1,6 +1,13 @@
-// A demo server of its own for whoever wants one, on a port that was free.
+// Servers of their own for whoever wants one: a demo, or one over a database that outlives it.
 
 import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const BINARY = process.env.TIDINGS_BIN ?? fileURLToPath(new URL('../../target/debug/tidings', import.meta.url));
@@ -8,7 +15,9 @@ const BINARY = process.env.TIDINGS_BIN ?? fileURLToPath(new URL('../../target/de
 /** How long the server may take to say that it is ready, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** Starts the server; gives its address, tokens of a user, a service and an operator, and a way to stop it. */
+const SECRET = 'the secret of the clients, 32 bytes and more';
+
+/** Starts the demo; gives its address, tokens of a user, a service and an operator, and a way to stop it. */
 export async function start() {
   if (process.env.TIDINGS_URL) {
     return { url: process.env.TIDINGS_URL, token: process.env.TIDINGS_TOKEN, stop() {} };
@@ -34,4 +43,78 @@ export async function start() {
   const said = (name) => text.match(new RegExp(`^ {2}${name} +(\\S+)$`, 'm'))[1];
   const url = said('console').replace(/\/console.*/, '/graphql');
   return { url, token: said('user'), service: said('service'), admin: said('admin'), stop: () => child.kill() };
+}
+
+/** A token as a partner's backend signs it (RFC 7519, HS256), valid for so many seconds. */
+export function token(tenant, sub, role = 'user', seconds = 3600) {
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { tenant, sub, role, exp: Math.floor(Date.now() / 1000) + seconds };
+  const text = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`;
+  return `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
+}
+
+/** A server over an SQLite database of its own, that can be ended in any way and started again at the same address. */
+export class Server {
+  static async start() {
+    const server = new Server();
+    server.folder = await mkdtemp(join(tmpdir(), 'tidings-clients-'));
+    server.port = await freePort();
+    await server.run();
+    return server;
+  }
+
+  /** Starts it, once more after it was ended. */
+  async run() {
+    this.child = spawn(BINARY, ['serve'], {
+      env: {
+        PATH: process.env.PATH,
+        DATABASE_URL: `sqlite://${join(this.folder, 'tidings.db')}?mode=rwc`,
+        TIDINGS_LISTEN: `127.0.0.1:${this.port}`,
+        TIDINGS_LOG: 'error',
+        TIDINGS_SECRET: SECRET,
+      },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    this.ended = once(this.child, 'exit');
+    for (const until = Date.now() + PATIENCE; ; await sleep(20)) {
+      const answer = await fetch(`http://127.0.0.1:${this.port}/readyz`).catch(() => undefined);
+      if (answer?.ok) return;
+      if (this.child.exitCode !== null) throw new Error(`the server ended with ${this.child.exitCode}`);
+      if (Date.now() > until) throw new Error(`the server is not ready after ${PATIENCE} ms`);
+    }
+  }
+
+  /** Ends it by a signal, and gives its exit code. */
+  async end(signal) {
+    this.child.kill(signal);
+    const [code] = await this.ended;
+    return code;
+  }
+
+  /** The data that a request gives; it fails where there is none. */
+  async ask(token, query, variables = {}) {
+    const answer = await fetch(`http://127.0.0.1:${this.port}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query, variables }),
+    });
+    const { data, errors } = await answer.json();
+    if (errors) throw new Error(JSON.stringify(errors));
+    return data;
+  }
+
+  /** Ends it for good, and removes what it stored. */
+  async remove() {
+    if (this.child.exitCode === null && this.child.signalCode === null) await this.end('SIGKILL');
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
 }

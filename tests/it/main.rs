@@ -16,6 +16,7 @@ mod hear;
 mod inbox;
 mod live;
 mod matrix;
+mod metrics;
 mod migrate;
 mod model;
 mod overview;

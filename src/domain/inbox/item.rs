@@ -1,6 +1,8 @@
 //! An inbox item with all that is shown of it, read in one row.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, OnceLock};
 
 use entity::ids::{Seq, TypeId, UserId};
 use sea_orm::QueryResult;
@@ -46,7 +48,20 @@ pub struct Content {
     pub action: Option<String>,
     own: OwnText,
     catalogue: Arc<Catalogue>,
+    rendered: Rendered,
 }
+
+/// What templates have made of it, once somebody has asked.
+#[derive(Clone, Debug, Default)]
+struct Rendered {
+    title: OnceLock<Option<String>>,
+    body: OnceLock<Option<String>>,
+    link: OnceLock<Option<String>>,
+}
+
+/// What rows of one tenant have shown, by seq.
+#[derive(Debug, Default)]
+pub struct Contents(HashMap<Seq, Arc<Content>>);
 
 /// What the sender wrote, for types without a template.
 #[derive(Clone, Debug)]
@@ -107,10 +122,19 @@ impl Item {
     /// The item of a row, with its content, if there is one in it. An item whose notification is past the retention window
     /// is as good as gone.
     pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Option<Self>> {
+        Self::read_among(row, catalogue, &mut Contents::default())
+    }
+
+    /// The same among the rows of one catalogue, of whom those with the same notification share its content.
+    pub fn read_among(row: &QueryResult, catalogue: &Arc<Catalogue>, contents: &mut Contents) -> Result<Option<Self>> {
         if row.try_get::<Option<i64>>("", "item_notification")?.is_none() {
             return Ok(None);
         }
-        let content = Arc::new(Content::read(row, catalogue)?);
+        let seq = row.try_get("", "item_seq")?;
+        let content = match contents.0.entry(seq) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => unknown.insert(Arc::new(Content::read(row, catalogue)?)).clone(),
+        };
         Self::over(row, content).map(Some)
     }
 
@@ -170,6 +194,7 @@ impl Content {
                 params: json(row.try_get("", "item_params")?)?.unwrap_or_default(),
             },
             catalogue: catalogue.clone(),
+            rendered: Rendered::default(),
         })
     }
 
@@ -190,6 +215,15 @@ impl Content {
 
     fn render(&self, text: Text) -> Option<String> {
         self.message_type.template.as_ref()?;
+        let rendered = match text {
+            Text::Title => &self.rendered.title,
+            Text::Body => &self.rendered.body,
+            Text::Link => &self.rendered.link,
+        };
+        rendered.get_or_init(|| self.rendered_now(text)).clone()
+    }
+
+    fn rendered_now(&self, text: Text) -> Option<String> {
         let sender = self.sender.as_ref().map(|sender| {
             serde_json::json!({ "id": sender.external_id, "name": sender.name,
                                 "avatarUrl": sender.avatar_url, "locale": sender.locale })

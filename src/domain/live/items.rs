@@ -90,7 +90,8 @@ impl Feed {
                 return Ok(item);
             }
             if let Some(end) = self.replay_to {
-                self.replay(end).await?;
+                // Boxed, so that a session that has caught up does not keep room for it.
+                Box::pin(self.replay(end)).await?;
                 continue;
             }
             match self.mailbox.take().await {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::error::Error;
 use crate::graphql::error_code;
+use crate::http::events;
 
 const GRAPHQL_JSON: &str = "application/graphql-response+json";
 /// The media type of requests, and the older one of answers.
@@ -48,8 +49,12 @@ pub fn answer(media: &'static str, response: &GraphqlResponse) -> Response {
         Some(Value::String(code)) => code,
         _ => String::new(),
     };
+    let status = status(&code, media);
+    if media == EVENTS && status == StatusCode::OK {
+        return events::refused(response);
+    }
     let mut answer = match serde_json::to_string(&json!({ "errors": response.errors })) {
-        Ok(body) => respond(media, status(&code, media), body),
+        Ok(body) => respond(media, status, body),
         Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
     };
     if let Some(Value::Number(seconds)) = extension("retryAfter")

@@ -71,7 +71,14 @@ pub fn parse(text: &str) -> Result<Received, String> {
 
 /// One result of an operation.
 pub fn next(id: &str, response: &Response) -> String {
-    json!({ "type": "next", "id": id, "payload": response }).to_string()
+    #[derive(Serialize)]
+    struct Next<'a> {
+        r#type: &'static str,
+        id: &'a str,
+        payload: &'a Response,
+    }
+    // A response is always JSON.
+    serde_json::to_string(&Next { r#type: "next", id, payload: response }).unwrap_or_default()
 }
 
 /// An operation was refused, and has ended.

@@ -54,6 +54,22 @@ async fn subscriptions_and_queries_are_answered_as_events() {
         assert_eq!(title(event(&mut stream, &mut text).await.unwrap()), "live");
 
         assert_eq!(ask("forged", query, json!({})).await.status(), 401);
+        for (refused, variables, code) in [
+            ("subscription { nonsense }", json!({}), "GRAPHQL_VALIDATION_FAILED"),
+            ("subscription {", json!({}), "GRAPHQL_PARSE_FAILED"),
+            (query, json!({ "after": 7 }), "BAD_USER_INPUT"),
+            (query, json!({ "after": "made up" }), "BAD_USER_INPUT"),
+        ] {
+            let answer = ask(&token, refused, variables).await;
+            assert_eq!(
+                (answer.status().as_u16(), &answer.headers()["content-type"]),
+                (200, &"text/event-stream".parse().unwrap())
+            );
+            let (mut stream, mut text) = (answer.bytes_stream(), String::new());
+            let (name, data) = event(&mut stream, &mut text).await.unwrap();
+            assert_eq!((name.as_str(), &data["errors"][0]["extensions"]["code"]), ("next", &json!(code)), "{data:#}");
+            assert_eq!(event(&mut stream, &mut text).await.unwrap().0, "complete");
+        }
         // A stream that is cut off has no `complete`, so that its client comes back.
         node.stop().await;
         assert!(event(&mut stream, &mut text).await.is_none());

@@ -1,5 +1,7 @@
 //! Two nodes over one database, whose sessions hear of everything wherever it was done.
 
+use futures_util::StreamExt;
+use sea_orm::ConnectionTrait;
 use serde_json::json;
 
 use super::views::watch;
@@ -143,6 +145,65 @@ async fn without_any_bus_what_is_sent_elsewhere_comes_a_little_later() {
         drop((items, views));
         here.stop().await;
         there.stop().await;
+    })
+    .await;
+}
+
+/// The connections of both nodes are cut by the database, again and again: sessions are late, and miss nothing.
+#[tokio::test]
+async fn the_bus_of_postgres_may_go_too() {
+    two_nodes(Kind::Postgres, None, async |one: &TestApp, other: &TestApp| {
+        let (here, there) = (one.listen().await, other.listen().await);
+        let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
+        for round in 0..5 {
+            let title = round.to_string();
+            let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+                AND pid <> pg_backend_pid() AND (query LIKE 'LISTEN%' OR query LIKE 'SELECT pg_notify%')";
+            one.app.db.read.execute_unprepared(cut).await.expect("connections are cut");
+            one.service().announce("release", everyone(), &title).await;
+            assert_eq!(items.title().await, title);
+        }
+        drop(items);
+        here.stop().await;
+        there.stop().await;
+    })
+    .await;
+}
+
+/// Somebody repeats whatever is said on the bus, and says things that are no notices.
+#[tokio::test]
+async fn a_bus_that_repeats_itself_and_talks_nonsense_changes_nothing() {
+    let Some(redis) = Redis::start().await else { return };
+    two_nodes(Kind::Postgres, Some(&redis), async |one: &TestApp, other: &TestApp| {
+        let client = redis::Client::open(redis.url()).unwrap();
+        let mut heard = client.get_async_pubsub().await.unwrap();
+        heard.psubscribe("tidings:*").await.unwrap();
+        let mut speaker = client.get_multiplexed_async_connection().await.unwrap();
+        let echo = tokio::spawn(async move {
+            let mut messages = heard.on_message();
+            while let Some(message) = messages.next().await {
+                let (channel, text) = (message.get_channel_name().to_owned(), message.get_payload::<String>().unwrap());
+                // What it says itself, it hears too.
+                if text.contains("\"notices\"") && !text.ends_with(' ') {
+                    for text in ["nonsense".to_owned(), format!("{text} "), "{}".to_owned()] {
+                        redis::AsyncCommands::publish::<_, _, ()>(&mut speaker, &channel, text).await.unwrap();
+                    }
+                }
+            }
+        });
+        let (here, there) = (one.listen().await, other.listen().await);
+        let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
+        let mut overview = Socket::subscribed(&there.address, &other.user("ada").token, OVERVIEWS, json!({})).await;
+        for round in 0..20 {
+            one.service().announce("release", everyone(), &round.to_string()).await;
+            assert_eq!(items.title().await, round.to_string());
+        }
+        overview.until_unread(20).await;
+        assert!(items.is_silent(300).await && overview.is_silent(1).await);
+        drop((items, overview));
+        here.stop().await;
+        there.stop().await;
+        echo.abort();
     })
     .await;
 }

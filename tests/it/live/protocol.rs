@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidings::auth::{Claims, Role, sign};
 
-use crate::support::{ITEMS, Kind, OVERVIEWS, SECRET, Socket, TestApp, everyone, with};
+use crate::support::{ITEMS, Kind, OVERVIEWS, SECRET, Socket, TestApp, everyone, with, with_settings};
 
 fn init(token: &str) -> Value {
     json!({ "type": "connection_init", "payload": { "Authorization": format!("Bearer {token}") } })
@@ -133,6 +133,100 @@ async fn a_user_has_so_many_sessions_and_no_more() {
             }
         }
         drop((sockets, refused));
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_has_so_many_sessions_and_no_more() {
+    with_settings(
+        Kind::Sqlite,
+        |config| config.sessions = 2,
+        async |app| {
+            let node = app.listen().await;
+            let ada = Socket::open(&node.address, &app.user("ada").token).await;
+            let bob = Socket::open(&node.address, &app.user("bob").token).await;
+            let mut refused = Socket::connect(&node.address).await;
+            refused.say(init(&app.user("cleo").token)).await;
+            assert_eq!(refused.hear().await, json!({ "close": 1013, "reason": "this node has 2 sessions already" }));
+            let request = reqwest::Client::new().post(format!("http://{}/graphql", node.address));
+            let request = request.header("accept", "text/event-stream").bearer_auth(app.user("cleo").token);
+            let answer = request.json(&json!({ "query": ITEMS })).send().await.unwrap();
+            assert_eq!(answer.status(), 503);
+            assert_eq!(answer.json::<Value>().await.unwrap()["errors"][0]["extensions"]["code"], "UNAVAILABLE");
+            drop((ada, bob, refused));
+            // The server hears of it in a moment.
+            while Socket::try_open(&node.address, &app.user("cleo").token).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+            node.stop().await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_token_of_the_upgrade_counts_where_the_init_has_none() {
+    with(Kind::Sqlite, async |app| {
+        let node = app.listen().await;
+        let upgraded = async |token: &str| {
+            let token = format!("Bearer {token}");
+            let headers = [("sec-websocket-protocol", "graphql-transport-ws"), ("authorization", token.as_str())];
+            Socket::upgraded(&node.address, &headers).await.expect("the server takes the socket")
+        };
+        let mut socket = upgraded(&app.user("ada").token).await;
+        socket.say(json!({ "type": "connection_init" })).await;
+        assert_eq!(socket.hear().await["type"], "connection_ack");
+        socket.subscribe("q", "{ viewer { id } }", json!({})).await;
+        assert_eq!(socket.data().await, json!({ "viewer": { "id": "ada" } }));
+
+        let mut other = upgraded(&app.user("ada").token).await;
+        other.say(init(&app.user("bob").token)).await;
+        assert_eq!(other.hear().await["type"], "connection_ack");
+        other.subscribe("q", "{ viewer { id } }", json!({})).await;
+        assert_eq!(other.data().await, json!({ "viewer": { "id": "bob" } }));
+
+        let mut forged = upgraded("forged").await;
+        forged.say(json!({ "type": "connection_init" })).await;
+        assert_eq!(forged.close_code().await, 4403);
+        drop((socket, other, forged));
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_subscription_is_written_as_any_query_and_has_one_field() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("release").await;
+        let node = app.listen().await;
+        let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
+        let after = super::cursor(app, "ada").await;
+        let query = "subscription News($after: String, $all: Boolean!) { news: itemReceived(after: $after) { ...Edge } } \
+            fragment Edge on InboxItemEdge { __typename node { ... on Node { id } headline: title body @include(if: $all) \
+            type { code } type { title } } }";
+        for (id, all) in [("brief", false), ("whole", true)] {
+            socket.subscribe(id, query, json!({ "after": after, "all": all })).await;
+        }
+        app.service().announce("release", everyone(), "two").await;
+        for _ in 0..2 {
+            let mut message = socket.hear().await;
+            let is_whole = message["id"] == "whole";
+            let mut edge = message["payload"]["data"]["news"].take();
+            assert!(edge["node"]["id"].take().is_string());
+            let mut node = json!({ "id": null, "headline": "two", "type": { "code": "release", "title": "release" } });
+            if is_whole {
+                node["body"] = Value::Null;
+            }
+            assert_eq!(edge, json!({ "__typename": "InboxItemEdge", "node": node }), "{message}");
+        }
+        for query in ["subscription { itemReceived { cursor } overviewChanged { cursor } }", "subscription { __typename }"] {
+            socket.subscribe("e", query, json!({})).await;
+            let refusal = socket.hear().await;
+            assert_eq!(refusal["payload"][0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED", "{refusal}");
+        }
+        drop(socket);
         node.stop().await;
     })
     .await;

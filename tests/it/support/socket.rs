@@ -31,9 +31,15 @@ impl Socket {
 
     /// Connected, or why not.
     pub async fn try_connect(address: &str, protocol: &str) -> Result<Self, String> {
+        Self::upgraded(address, &[("sec-websocket-protocol", protocol)]).await
+    }
+
+    /// Connected with a request that has these headers, or why not.
+    pub async fn upgraded(address: &str, headers: &[(&'static str, &str)]) -> Result<Self, String> {
         let mut request = format!("ws://{address}/graphql").into_client_request().expect("it is a request");
-        let protocol = protocol.parse().expect("it is a header");
-        request.headers_mut().insert("sec-websocket-protocol", protocol);
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().expect("it is a header"));
+        }
         connect_async(request).await.map(|(socket, _)| Self(socket)).map_err(|error| error.to_string())
     }
 
