@@ -160,7 +160,7 @@ on_every_database! {
             cursors.extend(data["users"].as_array().unwrap().iter().map(|user| user["overview"]["cursor"].clone()));
         }
         let mut sockets = Vec::new();
-        for both in users.iter().zip(&cursors).collect::<Vec<_>>().chunks(100) {
+        for both in users.iter().zip(&cursors).collect::<Vec<_>>().chunks(20) {
             // Together, for a socket that nobody reads is closed after a while.
             let opened = both.iter().map(async |(user, after)| {
                 let mut socket = Socket::open(&node.address, &app.user(user).token).await;

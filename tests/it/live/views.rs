@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tidings::auth::Role;
+use tidings::domain::chore::Chore;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Kind, Listening, OVERVIEWS, PATIENCE, Socket, TestApp, VIEWS, on_every_database, with};
@@ -278,6 +279,7 @@ on_every_database! {
         join(app, "team", &["ada"]).await;
         record(app, &[activity("team", None, "1")]).await;
         app.advance(chrono::TimeDelta::days(400));
+        assert!(Chore::Sweep.is_ours(&app.app).await.unwrap(), "the server leaves the sweep to the test");
         let node = app.listen().await;
         let mut totals = watch(app, &node, "ada", TOTALS, json!({})).await;
         until_total(&mut totals, 1).await;
