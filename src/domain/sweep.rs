@@ -7,7 +7,7 @@ use entity::ids::{Seq, TenantId, UserId};
 use sea_orm::{DatabaseTransaction, DbBackend};
 
 use super::tenant::{self, Tenant};
-use super::{user, view};
+use super::{tally, user, view};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
@@ -21,8 +21,15 @@ const ROWS: i64 = 2000;
 /// Users whose inboxes are looked through in one statement.
 const USERS: i64 = 2000;
 
-/// By then what has expired is counted, in milliseconds.
-const COUNTED: Millis = 300_000;
+/// For so long what has expired stays where it is, in milliseconds: a node whose clock is behind may yet show and count it.
+const CLOCKS: Millis = 300_000;
+
+/// Before which instants things are old.
+#[derive(Clone, Copy)]
+struct Old {
+    published: Millis,
+    expired: Millis,
+}
 
 /// What a sweep deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,12 +43,16 @@ pub struct Swept {
 
 /// Deletes everything that is past the retention window, of all tenants, and items that have expired.
 pub async fn sweep(app: &App) -> Result<Swept> {
+    let now = app.now();
+    let old = Old { published: now - app.config.retention_millis(), expired: now - CLOCKS };
+    // Of what is old, nothing is counted any more from here on.
+    tally::settle_all(app).await?;
     let mut swept = Swept::default();
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT t.id FROM tenant t ORDER BY t.id");
     for row in sql.all(&app.db.read).await? {
         let tenant = tenant::by_id(app, row.try_get::<TenantId>("", "id")?).await?;
-        sweep_tenant(app, &tenant, &mut swept).await?;
+        sweep_tenant(app, &tenant, old, &mut swept).await?;
     }
     loop {
         let views = view::sweep(app).await?;
@@ -52,15 +63,14 @@ pub async fn sweep(app: &App) -> Result<Swept> {
     }
 }
 
-async fn sweep_tenant(app: &App, tenant: &Tenant, swept: &mut Swept) -> Result<()> {
-    let window = app.now() - app.config.retention_millis();
-    let upto = Seq(user::before(&app.db.read, tenant, window).await?);
+async fn sweep_tenant(app: &App, tenant: &Tenant, old: Old, swept: &mut Swept) -> Result<()> {
+    let upto = Seq(user::before(&app.db.read, tenant, old.published).await?);
     let is_news = swept_upto(app, tenant).await? < upto;
     if is_news {
         swept.publications += delete(app, tenant, Rows::Publications, upto).await?;
     }
-    if is_news || has_expired(app, tenant).await? {
-        swept.items += sweep_inboxes(app, tenant, upto).await?;
+    if is_news || has_expired(app, tenant, old.expired).await? {
+        swept.items += sweep_inboxes(app, tenant, upto, old.expired).await?;
     }
     if is_news {
         swept.notifications += delete(app, tenant, Rows::Notifications, upto).await?;
@@ -71,7 +81,7 @@ async fn sweep_tenant(app: &App, tenant: &Tenant, swept: &mut Swept) -> Result<(
             sql.run(txn).await
         })?;
     }
-    swept.notifications += transaction!(app.db, |txn| delete_cancelled(txn, tenant, window).await)?;
+    swept.notifications += transaction!(app.db, |txn| delete_cancelled(txn, tenant, old.published).await)?;
     Ok(())
 }
 
@@ -81,10 +91,10 @@ async fn swept_upto(app: &App, tenant: &Tenant) -> Result<Seq> {
     Ok(sql.one(&app.db.read).await?.map_or(Ok(Seq(0)), |row| row.try_get("", "swept_seq"))?)
 }
 
-async fn has_expired(app: &App, tenant: &Tenant) -> Result<bool> {
+async fn has_expired(app: &App, tenant: &Tenant, before: Millis) -> Result<bool> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.expires_at <= ").bind(app.now() - COUNTED).push(" LIMIT 1");
+    sql.push(" AND n.expires_at <= ").bind(before).push(" LIMIT 1");
     Ok(sql.one(&app.db.read).await?.is_some())
 }
 
@@ -132,13 +142,13 @@ async fn delete_cancelled(txn: &DatabaseTransaction, tenant: &Tenant, before: Mi
 }
 
 /// Goes through the inboxes of a tenant's users, in the order of their rows.
-async fn sweep_inboxes(app: &App, tenant: &Tenant, upto: Seq) -> Result<u64> {
+async fn sweep_inboxes(app: &App, tenant: &Tenant, upto: Seq, expired: Millis) -> Result<u64> {
     let (mut deleted, mut after) = (0, UserId(0));
     loop {
-        let (last, users) = with_something_old(app, tenant, upto, after).await?;
+        let (last, users) = with_something_old(app, tenant, (upto, expired), after).await?;
         for users in users.chunks(100) {
             loop {
-                let batch = transaction!(app.db, |txn| delete_items(txn, users, upto, app.now() - COUNTED).await)?;
+                let batch = transaction!(app.db, |txn| delete_items(txn, tenant, users, (upto, expired)).await)?;
                 deleted += batch;
                 if batch < ROWS.unsigned_abs() {
                     break;
@@ -158,14 +168,13 @@ async fn sweep_inboxes(app: &App, tenant: &Tenant, upto: Seq) -> Result<u64> {
 async fn with_something_old(
     app: &App,
     tenant: &Tenant,
-    upto: Seq,
+    (upto, expired): (Seq, Millis),
     after: UserId,
 ) -> Result<(Option<UserId>, Vec<UserId>)> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT u.id, CASE WHEN (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.seq <= ").bind(upto);
     sql.push(" LIMIT 1) IS NOT NULL OR (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.expires_at <= ");
-    sql.bind(app.now() - COUNTED)
-        .push(" LIMIT 1) IS NOT NULL OR (SELECT m.read_at FROM read_mark m WHERE m.user_id = u.id ");
+    sql.bind(expired).push(" LIMIT 1) IS NOT NULL OR (SELECT m.read_at FROM read_mark m WHERE m.user_id = u.id ");
     sql.push("AND m.read_upto <= ").bind(upto).push(" LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END AS is_old ");
     sql.push("FROM users u WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id > ").bind(after);
     sql.push(" ORDER BY u.id LIMIT ").bind(USERS);
@@ -190,8 +199,14 @@ async fn delete_marks(txn: &DatabaseTransaction, users: &[UserId], upto: Seq) ->
     sql.run(txn).await
 }
 
-/// Deletes a batch of what is old, or has expired, in the inboxes of users.
-async fn delete_items(txn: &DatabaseTransaction, users: &[UserId], upto: Seq, expired: Millis) -> Result<u64> {
+/// Deletes a batch of what is old, or has expired, in the inboxes of users. An inbox that nobody has looked into since may
+/// not know yet that something was put off: there the notification decides.
+async fn delete_items(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    users: &[UserId],
+    (upto, expired): (Seq, Millis),
+) -> Result<u64> {
     let mut sql = Sql::new(txn);
     sql.push("DELETE FROM inbox_item WHERE (user_id, seq) IN (");
     if sql.backend() == DbBackend::MySql {
@@ -199,7 +214,10 @@ async fn delete_items(txn: &DatabaseTransaction, users: &[UserId], upto: Seq, ex
         sql.push("SELECT o.user_id, o.seq FROM (");
     }
     sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id").in_ids(users);
-    sql.push(" AND (i.seq <= ").bind(upto).push(" OR i.expires_at <= ").bind(expired).push(") LIMIT ").bind(ROWS);
+    sql.push(" AND (i.seq <= ").bind(upto).push(" OR (i.expires_at <= ").bind(expired);
+    sql.push(" AND NOT EXISTS (SELECT 1 FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND n.seq = i.seq AND (n.expires_at IS NULL OR n.expires_at > ").bind(expired);
+    sql.push(")))) LIMIT ").bind(ROWS);
     if sql.backend() == DbBackend::MySql {
         sql.push(") o");
     }

@@ -5,7 +5,7 @@
 //! item by item, and tallies added to the notifications, in the background (`count`).
 //!
 //! A span is true only as long as the items in it stay as they are, so whatever changes single items settles the user's
-//! spans before. Every function here but [`count`] works under the lock of the users' rows.
+//! spans before. Every function here but those of the background works under the lock of the users' rows.
 
 mod audience;
 mod count;
@@ -19,7 +19,7 @@ use crate::clock::Millis;
 use crate::error::Result;
 use crate::sql::{Existing, Rows, Sql, insert};
 
-pub use count::count;
+pub use count::{count, settle_all};
 
 /// What arrived in the inboxes of users, from where each of them stands up to `upto`, is to be counted.
 pub async fn arrived(txn: &DatabaseTransaction, users: &[UserId], upto: Seq, now: Millis) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Many at once, on two nodes where the database lets there be two: nothing is lost, doubled or out of order.
 
+mod amending;
 mod hearing;
 mod sending;
 

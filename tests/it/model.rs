@@ -1,14 +1,16 @@
 //! Random histories of a tenant, played to the server and to a model in memory, which must always agree.
 //!
 //! The model delivers everything at once and keeps every inbox whole; the server pulls lazily from its log. Whatever
-//! the order of sends, changes of who hears what, marks and hours gone by, nobody may see a difference.
+//! the order of sends, changes of who hears what, amendments, sweeps, marks and hours gone by, nobody may see a difference.
 //!
 //! `TIDINGS_TEST_CASES` sets the number of histories, and `TIDINGS_TEST_SEED` (a number) makes them other ones. Both
 //! have defaults, so that a suite that passed today passes tomorrow.
 
+mod after;
 mod compare;
 mod drive;
 mod expected;
+mod log;
 mod op;
 mod request;
 mod switches;
@@ -65,10 +67,7 @@ async fn check(app: &TestApp, mix: Mix) {
 
 /// Plays one history in a tenant of its own.
 async fn play(app: &TestApp, mix: Mix, tenant: &str, steps: &[Step]) -> Result<(), String> {
-    let mut driver = Driver::new(app, tenant).await?;
-    if mix == Mix::Watched {
-        driver.introduce_all().await;
-    }
+    let mut driver = Driver::new(app, tenant, mix).await?;
     for (place, step) in steps.iter().enumerate() {
         let at = |difference| format!("step {place}, {:?}: {difference}", step.op);
         driver.apply(&step.op).await.map_err(at)?;
@@ -81,7 +80,7 @@ async fn play(app: &TestApp, mix: Mix, tenant: &str, steps: &[Step]) -> Result<(
         driver.compare_one(user).await.map_err(|difference| format!("at the end: {difference}"))?;
         driver.compare_lists(user).await.map_err(|difference| format!("at the end: {difference}"))?;
     }
-    Ok(())
+    driver.compare_sent().await.map_err(|difference| format!("at the end: {difference}"))
 }
 
 fn rng() -> TestRng {

@@ -112,8 +112,7 @@ async fn messages(txn: &DatabaseTransaction, tenant: &Tenant, all: &[Publication
         return Ok(Vec::new());
     }
     let mut sql = Sql::new(txn);
-    push_items(&mut sql);
-    sql.push(" JOIN users u ON u.id = n.receiver_id WHERE n.tenant_id = ").bind(tenant.id);
+    push_items(&mut sql, tenant, "u.id = n.receiver_id");
     sql.push(" AND n.seq").in_ids(&seqs).push(" AND ");
     preference::push_wants(&mut sql, tenant, "u.id", "n");
     if sql.run(txn).await? < seqs.len() as u64 {
@@ -136,8 +135,7 @@ async fn announce_by_name<'a>(
     let mut made = 0;
     for users in named.chunks(1000) {
         let mut sql = Sql::new(txn);
-        push_items(&mut sql);
-        sql.push(" JOIN users u ON u.tenant_id = n.tenant_id WHERE n.tenant_id = ").bind(tenant.id);
+        push_items(&mut sql, tenant, "u.tenant_id = n.tenant_id");
         sql.push(" AND n.seq = ").bind(of.seq).push(" AND u.id").in_ids(users).push(" AND ");
         preference::push_wants(&mut sql, tenant, "u.id", "n");
         made += sql.run(txn).await?;
@@ -151,7 +149,10 @@ async fn announce_by_name<'a>(
     Ok(named)
 }
 
-fn push_items(sql: &mut Sql) {
+/// What has expired before it could be published is nobody's.
+fn push_items(sql: &mut Sql, tenant: &Tenant, users: &str) {
     sql.push("INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT u.id, n.seq, n.type_id, 0, ");
-    sql.push("n.expires_at FROM notification n JOIN message_type mt ON mt.id = n.type_id");
+    sql.push("n.expires_at FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ").push(users);
+    sql.push(" WHERE n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND (n.expires_at IS NULL OR n.expires_at > n.published_at)");
 }

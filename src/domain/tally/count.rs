@@ -22,19 +22,28 @@ const NOTIFICATIONS: usize = 256;
 
 /// Brings the counts of all notifications up to now. Safe on several nodes at once.
 pub async fn count(app: &App) -> Result<()> {
-    while transaction!(app.db, |txn| settle_some(txn).await)? {}
+    settle_all(app).await?;
     while transaction!(app.db, |txn| add_some(txn).await)? {}
     audience::count(app).await
 }
 
-/// Settles the spans of some users; false when there are none left.
-async fn settle_some(txn: &DatabaseTransaction) -> Result<bool> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT DISTINCT s.user_id FROM tally_span s ORDER BY s.user_id LIMIT ").bind(USERS);
-    let users = ids(&sql.all(txn).await?, "user_id")?;
-    if users.is_empty() {
-        return Ok(false);
+/// Settles the spans of all users, which must be done before items of theirs are deleted. What they leave meanwhile may
+/// stay for the next time: users who never rest do not keep it from ending.
+pub async fn settle_all(app: &App) -> Result<()> {
+    let mut after = Some(UserId(0));
+    while let Some(from) = after {
+        after = transaction!(app.db, |txn| settle_some(txn, from).await)?;
     }
+    Ok(())
+}
+
+/// Settles the spans of some users after one of them, and returns the last of these.
+async fn settle_some(txn: &DatabaseTransaction, after: UserId) -> Result<Option<UserId>> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT DISTINCT s.user_id FROM tally_span s WHERE s.user_id > ").bind(after);
+    sql.push(" ORDER BY s.user_id LIMIT ").bind(USERS);
+    let users = ids(&sql.all(txn).await?, "user_id")?;
+    let Some(&last) = users.last() else { return Ok(None) };
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.id FROM users u WHERE u.id").in_ids(&users).push(" ORDER BY u.id").for_update();
     let locked = ids(&sql.all(txn).await?, "id")?;
@@ -46,14 +55,14 @@ async fn settle_some(txn: &DatabaseTransaction) -> Result<bool> {
         sql.push("DELETE FROM tally_span WHERE user_id").in_ids(&gone);
         sql.run(txn).await?;
     }
-    Ok(true)
+    Ok(Some(last))
 }
 
 fn ids(rows: &[sea_orm::QueryResult], column: &str) -> Result<Vec<UserId>> {
     rows.iter().map(|row| Ok(row.try_get("", column)?)).collect()
 }
 
-/// Adds some tallies to their notifications; false when there are none left. Whoever deletes a tally has added it.
+/// Adds some tallies to their notifications; false when those were about the last. Whoever deletes a tally has added it.
 async fn add_some(txn: &DatabaseTransaction) -> Result<bool> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT t.id, t.tenant_id, t.seq, t.delivered, t.was_read FROM tally t ORDER BY t.id LIMIT ");
@@ -78,7 +87,7 @@ async fn add_some(txn: &DatabaseTransaction) -> Result<bool> {
     if sql.run(txn).await? != tallies.len() as u64 {
         return Err(Error::Unavailable("another node has counted meanwhile".into()));
     }
-    Ok(!rows.is_empty())
+    Ok(rows.len() as u64 == TALLIES.unsigned_abs())
 }
 
 async fn add(txn: &DatabaseTransaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {

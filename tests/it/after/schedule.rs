@@ -104,6 +104,28 @@ on_every_database! {
         assert!(app.stranger("operator", tidings::auth::Role::Admin).refused(patch, text).await.starts_with("NOT_FOUND"));
     }
 
+    async fn what_expires_before_it_can_be_published_arrives_nowhere(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let (later, end) = (in_minutes(app, 10), in_minutes(app, 20));
+        let all = announce(&operator, json!({ "publishAt": later, "expiresAt": end })).await;
+        let by_name = json!({ "publishAt": later, "expiresAt": end, "audience": { "users": ["ada", "ben"] } });
+        let named = announce(&operator, by_name).await;
+        let message = "mutation($input: MessageInput!) { sendMessage(input: $input) { notification { id } } }";
+        let input = json!({ "type": "news", "receiver": "ada", "content": { "title": "dear Ada" },
+                            "publishAt": later, "expiresAt": end });
+        let message = operator.ask(message, json!({ "input": input })).await;
+        // No node was up in between.
+        app.advance(TimeDelta::minutes(30));
+        assert_eq!(publish_due(&app.app).await.unwrap(), 3);
+        assert_eq!(app.user("ada").overview().await, ["news: 0 (-)", "= 0"]);
+        tidings::domain::tally::count(&app.app).await.unwrap();
+        for id in [&all["id"], &named["id"], &message["sendMessage"]["notification"]["id"]] {
+            let sent = look_at(&operator, id).await;
+            assert_eq!((sent["status"].as_str(), &sent["stats"]["deliveredCount"]), (Some("EXPIRED"), &json!(0)));
+        }
+    }
+
     async fn nodes_that_race_for_what_is_due_publish_it_once(app) {
         let operator = app.admin();
         operator.define_type("news").await;

@@ -4,8 +4,9 @@ use chrono::TimeDelta;
 use sea_orm::{EntityTrait, PaginatorTrait};
 use serde_json::{Value, json};
 use tidings::domain::sweep::{Swept, sweep};
+use tidings::domain::tally::count;
 
-use super::{announce, look_at, retract};
+use super::{announce, look_at, retract, update};
 use crate::support::{TestApp, everyone, on_every_database};
 
 async fn rows<E>(app: &TestApp) -> u64
@@ -62,6 +63,36 @@ on_every_database! {
         app.advance(TimeDelta::hours(2));
         assert_eq!(sweep(&app.app).await.unwrap().items, 1);
         assert_eq!(rows::<entity::inbox_item::Entity>(app).await, 0);
+    }
+
+    async fn what_was_to_expire_and_no_longer_is_stays_where_nobody_has_looked_since(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let in_hours = |hours: i64| json!((app.now() + TimeDelta::hours(hours)).to_rfc3339());
+        announce(&operator, json!({ "expiresAt": in_hours(1), "content": { "title": "over" } })).await;
+        let longer = announce(&operator, json!({ "expiresAt": in_hours(1), "content": { "title": "longer" } })).await;
+        let for_good = announce(&operator, json!({ "expiresAt": in_hours(1), "content": { "title": "for good" } })).await;
+        app.user("ada").overview().await;
+        update(&operator, &longer["id"], json!({ "expiresAt": in_hours(9) })).await;
+        update(&operator, &for_good["id"], json!({ "expiresAt": null })).await;
+        app.advance(TimeDelta::hours(2));
+        assert_eq!(sweep(&app.app).await.unwrap().items, 1);
+        assert_eq!(app.user("ada").titles(json!({})).await, ["for good", "longer"]);
+    }
+
+    async fn what_expired_is_counted_before_it_goes(app) {
+        let operator = app.admin();
+        operator.define(json!({ "code": "news", "title": "News", "ttlSeconds": 3600 })).await;
+        let short = announce(&operator, json!({})).await;
+        for user in ["ada", "ben"] {
+            app.user(user).overview().await;
+        }
+        app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        app.advance(TimeDelta::hours(2));
+        assert_eq!(sweep(&app.app).await.unwrap().items, 2);
+        count(&app.app).await.unwrap();
+        let stats = look_at(&operator, &short["id"]).await["stats"].take();
+        assert_eq!(stats, json!({ "audienceSize": 2, "deliveredCount": 2, "readCount": 1 }));
     }
 
     async fn an_inbox_of_many_batches_is_right_all_along(app) {

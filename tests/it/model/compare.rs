@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::drive::Driver;
 use super::expected::{Filter, Item};
+use super::log::number;
 use super::op::{ACTIONS, TARGETS, TYPES, USERS};
 use super::views;
 
@@ -33,13 +34,6 @@ const LISTS: [(&str, Filter); 4] = {
 };
 
 impl Driver<'_> {
-    /// Makes all users known, so that all can be asked for together.
-    pub async fn introduce_all(&self) {
-        let inputs: Vec<Value> = USERS.iter().map(|user| json!({ "id": user })).collect();
-        let query = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }";
-        self.service().ask(query, json!({ "inputs": inputs })).await;
-    }
-
     /// Compares what all users see, asked for in one batch.
     pub async fn compare_all(&mut self) -> Result<(), String> {
         let query = format!("query($ids: [ID!]!) {{ users(ids: $ids) {{ ...Seen }} }} {SEEN} {ITEM}");
@@ -53,6 +47,7 @@ impl Driver<'_> {
 
     /// Compares what a user sees, who asks for himself.
     pub async fn compare_one(&mut self, user: usize) -> Result<(), String> {
+        self.model.introduce(user);
         let query = format!("{{ viewer {{ ...Seen }} }} {SEEN} {ITEM}");
         let (_, answer) = self.user(user).send(&query, json!({})).await;
         self.compare(user, &answer["data"]["viewer"])
@@ -69,10 +64,12 @@ impl Driver<'_> {
             alike(name, edges.iter().map(|edge| line(&edge["node"])).collect(), self.lines(user, filter))?;
             for edge in &edges {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let place = text(&edge["node"]["title"])[1..].parse().expect("titles are n and the place in the log");
+                let sent = &self.model.sent[number(&text(&edge["node"]["title"]))];
+                let (place, _) = sent.published.expect("the model listed it, too");
                 self.shown[user].insert(place, (text(&edge["node"]["id"]), text(&edge["cursor"])));
             }
         }
+        self.model.show(user);
         alike("views", views::lines(&answer["views"]), self.model.views.lines(user, false, usize::MAX))?;
         for (name, cap) in [("overview", usize::MAX), ("capped", 2)] {
             alike(name, views::lines(&answer[name]["views"]), self.model.views.lines(user, true, cap))?;
@@ -130,8 +127,9 @@ impl Driver<'_> {
     }
 
     fn line(&self, place: usize, item: Item) -> String {
-        let of_type = TYPES[self.model.type_at(place)];
-        written(&format!("n{place}"), of_type, item.is_read, item.is_archived)
+        let number = self.model.log[place];
+        let sent = &self.model.sent[number];
+        written(&sent.title(number), TYPES[sent.draft.of_type], item.is_read, item.is_archived)
     }
 
     /// An overview by the model.

@@ -2,35 +2,51 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use proptest::sample::Index;
 use serde_json::{Value, json};
 use tidings::auth::Role;
+use tidings::domain::notification::publish_due;
 
-use super::expected::{Answer, Tenant, Which, noise};
-use super::op::{AUTO, GROUPS, MANDATORY, Op, Select, TYPES, USERS};
+use super::expected::{Answer, Tenant, Which};
+use super::log::noise;
+use super::op::{AUTO, GROUPS, MANDATORY, Mix, Op, Select, TTLS, TYPES, USERS};
+use super::request::Call;
 use crate::support::{Actor, TestApp};
+
+/// No history lasts longer, in hours: after a year without a visit views go, too, which the model does not follow.
+const LONGEST: i64 = 360 * 24;
 
 /// A tenant of its own on the server, and the model of it.
 pub struct Driver<'a> {
     pub(super) app: &'a TestApp,
     tenant: String,
+    pub(super) mix: Mix,
+    /// The instant of the model's hour 0.
+    start: DateTime<Utc>,
     pub(super) model: Tenant,
+    /// Of all that was sent, by number.
+    pub(super) ids: Vec<String>,
     /// Items that a user has been shown, by place in the log: id and cursor.
     pub(super) shown: [BTreeMap<usize, (String, String)>; USERS.len()],
 }
 
 impl<'a> Driver<'a> {
-    pub async fn new(app: &'a TestApp, tenant: &str) -> Result<Self, String> {
-        let (tenant, shown) = (tenant.to_owned(), Default::default());
-        let mut driver = Self { app, tenant, model: Tenant::default(), shown };
+    pub async fn new(app: &'a TestApp, tenant: &str, mix: Mix) -> Result<Self, String> {
+        let (tenant, start, model) = (tenant.to_owned(), app.now(), Tenant::default());
+        let mut driver = Self { app, tenant, mix, start, model, ids: Vec::new(), shown: Default::default() };
         for (place, code) in TYPES.iter().enumerate() {
             let policy = if place == AUTO { "AUTO" } else { "MANUAL" };
-            let input = json!({ "code": code, "title": code, "mandatory": place == MANDATORY, "readPolicy": policy });
+            let ttl = TTLS[place].map(|hours| hours * 60 * 60);
+            let input = json!({ "code": code, "title": code, "mandatory": place == MANDATORY, "readPolicy": policy,
+                                "ttlSeconds": ttl });
             driver.actor(Role::Admin, "operator").define(input).await;
         }
         for group in 0..GROUPS.len() {
             driver.apply(&Op::SaveGroup(group)).await?;
+        }
+        if mix == Mix::Watched {
+            driver.introduce(&(0..USERS.len()).collect::<Vec<_>>()).await;
         }
         Ok(driver)
     }
@@ -47,21 +63,61 @@ impl<'a> Driver<'a> {
         self.actor(Role::Service, "shop")
     }
 
+    /// An hour of the model, as the API writes it.
+    pub(super) fn instant(&self, hour: i64) -> String {
+        (self.start + TimeDelta::hours(hour)).to_rfc3339_opts(SecondsFormat::Millis, true)
+    }
+
     /// Does it on both sides, which must give the same answer.
     pub async fn apply(&mut self, op: &Op) -> Result<(), String> {
-        if let Op::Advance(hours) = op {
-            self.model.hour += hours;
-            self.app.advance(TimeDelta::hours(*hours));
-            return Ok(());
+        match op {
+            Op::Advance(hours) => return self.advance(*hours).await,
+            Op::After(fate) if self.chore(fate).await? => return Ok(()),
+            _ => {}
         }
         let call = self.call(op);
+        self.introduce(&self.concerned(&call)).await;
         let expected = self.expect(op);
-        let observed = call.ask().await;
+        let mut observed = call.ask().await;
+        if let Ok(answer) = &mut observed {
+            self.ids.extend(take_ids(answer));
+        }
         let observed = observed.as_ref().map_err(String::as_str);
         if observed == expected.as_ref().map_err(|code| *code) {
             return Ok(());
         }
         Err(format!("{observed:?} instead of {expected:?}\n{} {}", call.query, call.variables))
+    }
+
+    async fn advance(&mut self, hours: i64) -> Result<(), String> {
+        if self.model.hour + hours > LONGEST {
+            return Ok(());
+        }
+        self.model.advance(hours);
+        self.app.advance(TimeDelta::hours(hours));
+        publish_due(&self.app.app).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The users who make a request, or whom it names.
+    fn concerned(&self, call: &Call<'_>) -> Vec<usize> {
+        let text = call.variables.to_string();
+        let is_concerned =
+            |user: &usize| call.actor.token == self.user(*user).token || text.contains(&format!("{:?}", USERS[*user]));
+        (0..USERS.len()).filter(is_concerned).collect()
+    }
+
+    /// Lets the tenant hear of users, of whom it may have heard before.
+    async fn introduce(&mut self, users: &[usize]) {
+        let new: Vec<usize> = users.iter().copied().filter(|user| !self.model.users[*user].is_known).collect();
+        if new.is_empty() {
+            return;
+        }
+        let inputs: Vec<Value> = new.iter().map(|user| json!({ "id": USERS[*user] })).collect();
+        let query = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }";
+        self.service().ask(query, json!({ "inputs": inputs })).await;
+        for user in new {
+            self.model.introduce(user);
+        }
     }
 
     fn expect(&mut self, op: &Op) -> Answer {
@@ -92,9 +148,22 @@ impl<'a> Driver<'a> {
                 Ok(model.mark(*user, *change, &which))
             }
             Op::See(user, only) => Ok(model.see(*user, *only)),
-            Op::View(deed) => model.views.apply(deed),
+            Op::View(deed) => model.views.apply(deed, model.hour),
+            Op::After(fate) => model.befall(fate),
             Op::Advance(_) => Ok(Value::Null),
         }
+    }
+}
+
+/// Takes the ids of what was sent out of an answer.
+fn take_ids(answer: &mut Value) -> Vec<String> {
+    match answer {
+        Value::Array(all) => all.iter_mut().flat_map(take_ids).collect(),
+        Value::Object(fields) => {
+            let sent = fields.remove("notification");
+            sent.iter().filter_map(|sent| sent["id"].as_str()).map(Into::into).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::op::{AUTO, Change, Draft, GROUPS, Listener, MANDATORY, Switch, TARGETS, To, USERS};
+use super::log::Sent;
+use super::op::{AUTO, Change, Draft, GROUPS, Listener, MANDATORY, Switch, To, USERS};
 use super::switches::Switches;
 use super::views::Views;
 
@@ -15,24 +16,21 @@ pub type Answer = Result<Value, &'static str>;
 pub struct Tenant {
     pub hour: i64,
     pub views: Views,
-    log: Vec<Sent>,
-    users: [User; USERS.len()],
+    /// By number.
+    pub sent: Vec<Sent>,
+    /// Numbers of what was published, by place.
+    pub log: Vec<usize>,
+    pub users: [User; USERS.len()],
     /// Topics that the members hear of; nothing where the group is not there.
     groups: [Option<BTreeSet<(usize, usize)>>; GROUPS.len()],
     defaults: Switches,
 }
 
-#[derive(Debug)]
-struct Sent {
-    draft: Draft,
-    /// The hour from which on it is in no list.
-    expires: Option<i64>,
-}
-
 #[derive(Debug, Default)]
-struct User {
+pub struct User {
+    pub is_known: bool,
     /// By place in the log.
-    inbox: BTreeMap<usize, Item>,
+    pub inbox: BTreeMap<usize, Item>,
     /// The length of the log when he last saw the whole inbox.
     seen: usize,
     topics: BTreeSet<(usize, usize)>,
@@ -66,32 +64,15 @@ pub struct Filter {
 }
 
 impl Tenant {
-    /// Where the next notification stands in the log.
-    pub fn end(&self) -> usize {
-        self.log.len()
+    pub fn has_group(&self, group: usize) -> bool {
+        self.groups[group].is_some()
     }
 
-    pub fn send(&mut self, drafts: &[Draft]) -> Answer {
-        let is_known = |draft: &Draft| match &draft.to {
-            To::Groups(groups) => groups.iter().all(|group| self.groups[*group].is_some()),
-            _ => true,
-        };
-        if !drafts.iter().all(is_known) {
-            return Err("BAD_USER_INPUT");
-        }
-        for draft in drafts {
-            for user in 0..USERS.len() {
-                if self.reaches(draft, user) && self.users[user].own.want(&self.defaults, draft) {
-                    self.users[user].inbox.insert(self.log.len(), Item::default());
-                }
-            }
-            let expires = draft.lasts.map(|lasts| self.hour + lasts);
-            self.log.push(Sent { draft: draft.clone(), expires });
-        }
-        Ok(json!(drafts.iter().map(|_| json!({ "replayed": false })).collect::<Vec<_>>()))
+    pub fn wants(&self, draft: &Draft, user: usize) -> bool {
+        self.users[user].own.want(&self.defaults, draft)
     }
 
-    fn reaches(&self, draft: &Draft, user: usize) -> bool {
+    pub fn reaches(&self, draft: &Draft, user: usize) -> bool {
         let who = &self.users[user];
         match &draft.to {
             To::Everyone => true,
@@ -187,26 +168,33 @@ impl Tenant {
 
     /// Answers with how many items changed.
     pub fn mark(&mut self, user: usize, change: Change, which: &Which) -> Value {
-        let (log, hour) = (&self.log, self.hour);
-        let inbox = &mut self.users[user].inbox;
-        let before = inbox.len();
         let mut changed_count = 0;
-        inbox.retain(|place, item| {
-            if log[*place].has_expired(hour) || !which.names(*place, &log[*place].draft, *item, change) {
-                return true;
+        for (place, old) in self.users[user].inbox.clone() {
+            let sent = &mut self.sent[self.log[place]];
+            if sent.has_expired(self.hour) || !which.names(place, &sent.draft, old, change) {
+                continue;
             }
-            let old = *item;
+            let mut new = old;
             match change {
-                Change::Read => item.is_read = true,
-                Change::Unread => item.is_read = false,
-                Change::Archive => item.is_archived = true,
-                Change::Unarchive => item.is_archived = false,
-                Change::Delete => return false,
+                Change::Read => new.is_read = true,
+                Change::Unread => new.is_read = false,
+                Change::Archive => new.is_archived = true,
+                Change::Unarchive => new.is_archived = false,
+                Change::Delete => {
+                    self.users[user].inbox.remove(&place);
+                    changed_count += 1;
+                    continue;
+                }
             }
-            changed_count += usize::from(*item != old);
-            true
-        });
-        json!(changed_count + before - inbox.len())
+            changed_count += usize::from(new != old);
+            if new.is_read {
+                sent.readers.insert(user);
+            } else {
+                sent.readers.remove(&user);
+            }
+            self.users[user].inbox.insert(place, new);
+        }
+        json!(changed_count)
     }
 
     /// Answers with the unread count that is left.
@@ -224,9 +212,10 @@ impl Tenant {
     /// What a list shows: places in the log, newest first.
     pub fn list(&self, user: usize, filter: Filter) -> Vec<(usize, Item)> {
         let shows = |(place, item): &(&usize, &Item)| {
-            let Sent { draft, .. } = &self.log[**place];
+            let sent = &self.sent[self.log[**place]];
+            let draft = &sent.draft;
             let topic = if let To::Subscribers(target, action) = draft.to { Some((target, action)) } else { None };
-            !self.log[**place].has_expired(self.hour)
+            !sent.has_expired(self.hour)
                 && item.is_archived == filter.is_archived
                 && filter.is_read.is_none_or(|is_read| is_read == item.is_read)
                 && filter.of_type.is_none_or(|of_type| of_type == draft.of_type)
@@ -243,17 +232,6 @@ impl Tenant {
         let seen = self.users[user].seen;
         self.list(user, Filter::default()).iter().filter(|(place, _)| *place >= seen).count()
     }
-
-    /// The type of what stands at a place in the log.
-    pub fn type_at(&self, place: usize) -> usize {
-        self.log[place].draft.of_type
-    }
-}
-
-impl Sent {
-    fn has_expired(&self, hour: i64) -> bool {
-        self.expires.is_some_and(|expires| expires <= hour)
-    }
 }
 
 impl Which {
@@ -269,9 +247,4 @@ impl Which {
             }
         }
     }
-}
-
-/// A target that no user and no group ever subscribes to.
-pub fn noise() -> Draft {
-    Draft { to: To::Subscribers(TARGETS.len(), 0), of_type: 0, sender: None, lasts: None }
 }

@@ -5,15 +5,20 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
+use super::after::{Fate, fate};
 use super::views::{Deed, deed};
 
-pub const USERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
+pub const USERS: [&str; 5] = ["ada", "bob", "cyd", "dan", "eve"];
+/// She neither does anything nor is she named: unless all are introduced, the tenant first hears of her at the end.
+pub const NEWCOMER: usize = 4;
 /// In catalogue order.
 pub const TYPES: [&str; 3] = ["alert", "chat", "news"];
 /// Its items reach everybody, whatever he prefers.
 pub const MANDATORY: usize = 0;
 /// Its items are read by looking at them.
 pub const AUTO: usize = 1;
+/// Hours after which what is of a type expires, unless it says otherwise.
+pub const TTLS: [Option<i64>; TYPES.len()] = [None, Some(120), None];
 pub const GROUPS: [&str; 2] = ["crew", "staff"];
 pub const TARGETS: [&str; 2] = ["d1", "d2"];
 /// In the order of their codes.
@@ -58,7 +63,9 @@ pub enum Op {
     See(usize, Option<usize>),
     /// Something about views.
     View(Deed),
-    /// Hours go by.
+    /// Something that happens to what was sent before.
+    After(Fate),
+    /// Hours go by, and what falls due is published.
     Advance(i64),
 }
 
@@ -67,7 +74,9 @@ pub struct Draft {
     pub to: To,
     pub of_type: usize,
     pub sender: Option<usize>,
-    /// Hours until it expires.
+    /// Hours until it is published; at once otherwise.
+    pub later: Option<i64>,
+    /// Hours from then until it expires.
     pub lasts: Option<i64>,
 }
 
@@ -113,17 +122,26 @@ pub enum Select {
 }
 
 /// Some of the places in a list, at least one.
-pub fn some_of<const N: usize>(_: &[&str; N]) -> impl Strategy<Value = Vec<usize>> + use<N> {
+fn some_of<const N: usize>(_: &[&str; N]) -> impl Strategy<Value = Vec<usize>> + use<N> {
     subsequence((0..N).collect::<Vec<_>>(), 1..=N)
+}
+
+pub fn users() -> impl Strategy<Value = Vec<usize>> {
+    subsequence((0..NEWCOMER).collect::<Vec<_>>(), 1..=NEWCOMER)
 }
 
 /// Ada more often than the others, so that more comes together in one inbox.
 pub fn user() -> impl Strategy<Value = usize> {
-    prop_oneof![1 => Just(0), 1 => 0..USERS.len()]
+    prop_oneof![1 => Just(0), 1 => 0..NEWCOMER]
 }
 
 pub fn history(mix: Mix) -> impl Strategy<Value = Vec<Step>> {
-    vec((op(mix), 0..USERS.len()).prop_map(|(op, looks)| Step { op, looks }), 1..=50)
+    vec((op(mix), 0..NEWCOMER).prop_map(|(op, looks)| Step { op, looks }), 1..=50)
+}
+
+/// From now until something: mostly a few hours, sometimes days.
+pub fn hours() -> impl Strategy<Value = i64> {
+    prop_oneof![6 => 1..=6_i64, 1 => (1..=12_i64).prop_map(|days| 24 * days)]
 }
 
 fn op(mix: Mix) -> BoxedStrategy<Op> {
@@ -133,8 +151,9 @@ fn op(mix: Mix) -> BoxedStrategy<Op> {
         2 => (user(), switch(), any::<Option<bool>>()).prop_map(|(user, of, on)| Op::Prefer(user, of, on)),
         14 => (user(), change(), choice()).prop_map(|(user, change, of)| Op::Mark(user, change, of)),
         2 => (user(), option::of(0..TYPES.len())).prop_map(|(user, of)| Op::See(user, of)),
-        2 => (1..=3_i64).prop_map(Op::Advance),
+        4 => advance(),
         8 => deed().prop_map(Op::View),
+        12 => fate().prop_map(Op::After),
     ];
     match mix {
         Mix::Watched => prop_oneof![
@@ -148,18 +167,23 @@ fn op(mix: Mix) -> BoxedStrategy<Op> {
     }
 }
 
+/// Sometimes so far that what was sent before is past the retention window, or nearly.
+fn advance() -> impl Strategy<Value = Op> {
+    prop_oneof![3 => 1..=6_i64, 1 => (1..=31_i64).prop_map(|days| 24 * days)].prop_map(Op::Advance)
+}
+
 /// Who hears what.
 fn hearing() -> impl Strategy<Value = Op> {
     let group = || 0..GROUPS.len();
-    let pair = || (user(), 1..USERS.len()).prop_map(|(user, by)| (user, (user + by) % USERS.len()));
+    let pair = || (user(), 1..NEWCOMER).prop_map(|(user, by)| (user, (user + by) % NEWCOMER));
     prop_oneof![
         5 => (listener(), 0..TARGETS.len(), some_of(&ACTIONS)).prop_map(|(who, on, of)| Op::Subscribe(who, on, of)),
         2 => (listener(), 0..TARGETS.len(), option::of(some_of(&ACTIONS)))
             .prop_map(|(who, on, of)| Op::Unsubscribe(who, on, of)),
         2 => pair().prop_map(|(user, other)| Op::Follow(user, other)),
         1 => pair().prop_map(|(user, other)| Op::Unfollow(user, other)),
-        3 => (group(), some_of(&USERS)).prop_map(|(group, users)| Op::Join(group, users)),
-        1 => (group(), some_of(&USERS)).prop_map(|(group, users)| Op::Leave(group, users)),
+        3 => (group(), users()).prop_map(|(group, users)| Op::Join(group, users)),
+        1 => (group(), users()).prop_map(|(group, users)| Op::Leave(group, users)),
         1 => group().prop_map(Op::DeleteGroup),
         1 => group().prop_map(Op::SaveGroup),
     ]
@@ -173,15 +197,16 @@ fn draft() -> impl Strategy<Value = Draft> {
     let to = prop_oneof![
         2 => Just(To::Everyone),
         1 => some_of(&GROUPS).prop_map(To::Groups),
-        1 => some_of(&USERS).prop_map(To::Users),
+        1 => users().prop_map(To::Users),
         1 => user().prop_map(To::Receiver),
         4 => (0..TARGETS.len(), 0..ACTIONS.len()).prop_map(|(target, action)| To::Subscribers(target, action)),
     ];
-    let lasts = prop_oneof![6 => Just(None), 1 => (1..=4_i64).prop_map(Some)];
-    (to, 0..TYPES.len(), option::of(user()), lasts).prop_map(|(to, of_type, sender, lasts)| Draft {
+    let (later, lasts) = (option::weighted(0.25, hours()), option::weighted(0.25, hours()));
+    (to, 0..TYPES.len(), option::of(user()), later, lasts).prop_map(|(to, of_type, sender, later, lasts)| Draft {
         to,
         of_type,
         sender,
+        later,
         lasts,
     })
 }

@@ -1,11 +1,10 @@
 //! The requests that make things happen.
 
-use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 use tidings::auth::Role;
 
 use super::drive::{Driver, pick};
-use super::expected::noise;
+use super::log::noise;
 use super::op::{ACTIONS, Change, Draft, GROUPS, Listener, Op, Select, Switch, TARGETS, TYPES, To, USERS};
 use crate::support::Actor;
 
@@ -52,6 +51,7 @@ impl<'a> Driver<'a> {
                 Call { actor: self.user(*user), query: query.into(), variables, path: "/markSeen/unread/count" }
             }
             Op::View(deed) => self.view_call(deed),
+            Op::After(fate) => self.fate_call(fate),
             _ => self.listening(op),
         }
     }
@@ -168,20 +168,21 @@ impl<'a> Driver<'a> {
     }
 
     fn sending(&self, drafts: &[Draft]) -> Call<'a> {
-        let inputs: Vec<(&str, Value)> = (self.model.end()..).zip(drafts).map(|(at, of)| self.input(at, of)).collect();
+        let numbers = self.model.sent.len()..;
+        let inputs: Vec<(&str, Value)> = numbers.zip(drafts).map(|(number, of)| self.input(number, of)).collect();
+        let selection = "{ replayed notification { id } }";
         if let [(variant, input)] = inputs.as_slice() {
             let name = format!("{}{}", variant[..1].to_uppercase(), &variant[1..]);
-            let query = format!("mutation($of: {name}Input!) {{ sent: send{name}(input: $of) {{ replayed }} }}");
+            let query = format!("mutation($of: {name}Input!) {{ sent: send{name}(input: $of) {selection} }}");
             return Call { actor: self.service(), query, variables: json!({ "of": input }), path: "/sent" };
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|(variant, input)| json!({ variant: input })).collect();
-        let query = "mutation($of: [SendInput!]!) { sent: sendMany(inputs: $of) { replayed } }";
-        Call { actor: self.service(), query: query.into(), variables: json!({ "of": inputs }), path: "/sent" }
+        let query = format!("mutation($of: [SendInput!]!) {{ sent: sendMany(inputs: $of) {selection} }}");
+        Call { actor: self.service(), query, variables: json!({ "of": inputs }), path: "/sent" }
     }
 
-    /// Of the notification that will stand at a place in the log, which its title tells.
-    fn input(&self, place: usize, draft: &Draft) -> (&'static str, Value) {
-        let expires = |lasts| (self.app.now() + TimeDelta::hours(lasts)).to_rfc3339_opts(SecondsFormat::Millis, true);
+    /// Of the notification with a number, which its title tells.
+    fn input(&self, number: usize, draft: &Draft) -> (&'static str, Value) {
         let (variant, mut input) = match &draft.to {
             To::Everyone => ("announcement", json!({ "audience": { "everyone": true } })),
             To::Groups(groups) => ("announcement", json!({ "audience": { "groups": named(groups, &GROUPS) } })),
@@ -192,9 +193,11 @@ impl<'a> Driver<'a> {
             }
         };
         input["type"] = json!(TYPES[draft.of_type]);
-        input["content"] = json!({ "title": format!("n{place}") });
+        input["content"] = json!({ "title": format!("n{number}") });
         input["sender"] = json!(draft.sender.map(|sender| USERS[sender]));
-        input["expiresAt"] = json!(draft.lasts.map(expires));
+        input["publishAt"] = json!(draft.later.map(|later| self.instant(self.model.hour + later)));
+        let expires = draft.lasts.map(|lasts| self.model.hour + draft.later.unwrap_or(0) + lasts);
+        input["expiresAt"] = json!(expires.map(|hour| self.instant(hour)));
         (variant, input)
     }
 }

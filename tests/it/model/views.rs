@@ -10,7 +10,7 @@ use tidings::auth::Role;
 
 use super::drive::Driver;
 use super::expected::Answer;
-use super::op::{USERS, some_of, user};
+use super::op::{USERS, user, users};
 use super::request::Call;
 
 const VIEWS: [&str; 3] = ["feed", "plan", "team"];
@@ -43,7 +43,7 @@ pub struct Activity {
 
 pub fn deed() -> impl Strategy<Value = Deed> {
     let view = || 0..VIEWS.len();
-    let who = || prop_oneof![user().prop_map(Who::Himself), some_of(&USERS).prop_map(Who::These)];
+    let who = || prop_oneof![user().prop_map(Who::Himself), users().prop_map(Who::These)];
     let activity = (view(), option::of(user()), option::weighted(0.2, 0..KEYS.len()), 0..2_usize)
         .prop_map(|(view, actor, key, preview)| Activity { view, actor, key, preview });
     prop_oneof![
@@ -69,8 +69,8 @@ struct View {
     latest: Option<usize>,
     /// By user: how much of it he has seen.
     members: BTreeMap<usize, usize>,
-    /// By key: actor and preview.
-    used: BTreeMap<usize, (Option<usize>, usize)>,
+    /// By key: actor and preview, and the hour at which it was used first.
+    used: BTreeMap<usize, ((Option<usize>, usize), i64)>,
 }
 
 impl View {
@@ -80,9 +80,9 @@ impl View {
 }
 
 impl Views {
-    pub fn apply(&mut self, deed: &Deed) -> Answer {
+    pub fn apply(&mut self, deed: &Deed, hour: i64) -> Answer {
         match deed {
-            Deed::Record(activities) => self.record(activities),
+            Deed::Record(activities) => self.record(activities, hour),
             Deed::Visit(user, view) => {
                 let view = &mut self.views[*view];
                 if !self.is_open && !view.members.contains_key(user) {
@@ -123,16 +123,16 @@ impl Views {
     }
 
     /// All or none. Answers with what is then unread of each actor in the view of each.
-    fn record(&mut self, activities: &[Activity]) -> Answer {
+    fn record(&mut self, activities: &[Activity], hour: i64) -> Answer {
         let mut after = self.views.clone();
         for Activity { view, actor, key, preview } in activities {
             let view = &mut after[*view];
             if let Some(key) = key {
-                match view.used.insert(*key, (*actor, *preview)) {
-                    Some(before) if before == (*actor, *preview) => continue,
+                match view.used.get(key) {
+                    Some((before, _)) if *before == (*actor, *preview) => continue,
                     Some(_) => return Err("CONFLICT"),
-                    None => {}
-                }
+                    None => view.used.insert(*key, ((*actor, *preview), hour)),
+                };
             }
             (view.exists, view.latest) = (true, Some(*preview));
             view.position += 1;
@@ -143,6 +143,13 @@ impl Views {
         self.views = after;
         let unread = |of: &Activity| json!({ "unread": { "count": of.actor.map_or(0, |actor| self.views[of.view].unread(actor)) } });
         Ok(json!(activities.iter().map(unread).collect::<Vec<_>>()))
+    }
+
+    /// A sweep deletes the keys that were used before an hour.
+    pub fn forget_keys(&mut self, before: i64) {
+        for view in &mut self.views {
+            view.used.retain(|_, (_, hour)| *hour >= before);
+        }
     }
 
     /// How much a user has not seen.

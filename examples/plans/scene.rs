@@ -1,0 +1,179 @@
+//! The database that is looked at, and what happens in it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use entity::ids::{TypeId, UserId};
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
+use tidings::app::App;
+use tidings::clock::Clock;
+use tidings::config::Config;
+use tidings::database::connect;
+use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
+use tidings::domain::channel::{self, Listener, Target};
+use tidings::domain::inbox::mark::{self, Change, Match, Selection};
+use tidings::domain::inbox::sync;
+use tidings::domain::notification::{self, Addressees, Content, Input, Patch};
+use tidings::domain::tenant::{self, Tenant};
+use tidings::domain::user;
+use tidings::error::Result;
+
+const SMALL_ITEMS: usize = 100;
+const LARGE_ITEMS: usize = 30_000;
+const LARGE_UNREAD: usize = 10_000;
+const LARGE_SUBSCRIPTIONS: usize = 5_000;
+const NOISE: usize = 20_000;
+const TYPES: usize = 8;
+
+type Heard = Arc<Mutex<Vec<(Statement, Duration)>>>;
+
+pub struct Scene {
+    pub app: Arc<App>,
+    pub tenant: Arc<Tenant>,
+    heard: Heard,
+    pub small: UserId,
+    pub large: UserId,
+}
+
+pub async fn fill(url: &str) -> Result<Scene> {
+    let config = Config::over(url, "never used, but it has to be there");
+    let mut db = connect(url, 4).await?;
+    db.migrate().await?;
+    let heard = Heard::default();
+    let ear = heard.clone();
+    db.observe(move |info| ear.lock().expect("nobody panics").push((info.statement.clone(), info.elapsed)));
+    let app = App::over(db, config, Clock::System).await?;
+    let tenant = tenant::named(&app, "acme").await?;
+    for place in 0..TYPES {
+        catalogue::save_type(&app, &tenant, &message_type(place)).await?;
+    }
+    let names: Vec<String> = ["small", "large", "other"].map(Into::into).to_vec();
+    let users = user::mention(&app, &tenant, "users", &names).await?;
+    let scene = Scene { app, tenant, heard, small: users[0], large: users[1] };
+    listen(&scene, scene.small, 3).await?;
+    listen(&scene, scene.large, LARGE_SUBSCRIPTIONS).await?;
+    listen(&scene, users[2], 50).await?;
+    crowd(&scene).await?;
+    send(&scene, SMALL_ITEMS, |_| Addressees::Receiver("small".into())).await?;
+    send(&scene, LARGE_ITEMS - LARGE_UNREAD, |_| Addressees::Receiver("large".into())).await?;
+    read_everything(&scene, scene.large).await?;
+    send(&scene, LARGE_UNREAD, |_| Addressees::Receiver("large".into())).await?;
+    let noise = send(&scene, NOISE, unheard).await?;
+    retract(&scene, &noise[..500]).await?;
+    sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
+    analyze(&scene).await?;
+    Ok(scene)
+}
+
+fn message_type(place: usize) -> MessageType {
+    MessageType {
+        id: TypeId::default(),
+        code: format!("type-{place}"),
+        title: format!("Type {place}"),
+        group: None,
+        read_policy: ReadPolicy::Manual,
+        mandatory: false,
+        ttl_seconds: None,
+        position: 0,
+        template: None,
+    }
+}
+
+/// Subscribes to documents `own-0` and on; the third user to those that nobody else hears of.
+async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
+    let prefix = if many == 50 { "noise" } else { "own" };
+    for place in 0..many {
+        let target = Target { target_type: "doc".into(), id: format!("{prefix}-{place}") };
+        channel::subscribe(&scene.app, &scene.tenant, Listener::User(user), &target, vec!["comment".into()]).await?;
+    }
+    Ok(())
+}
+
+/// People in groups, so that the planner sees tables of more than two users.
+async fn crowd(scene: &Scene) -> Result<()> {
+    let names: Vec<String> = (0..5000).map(|number| format!("user-{number}")).collect();
+    for group in ["readers", "writers", "editors"] {
+        channel::save_group(&scene.app, &scene.tenant, group, None).await?;
+        channel::add_members(&scene.app, &scene.tenant, group, &names).await?;
+    }
+    send(scene, TYPES, |_| Addressees::Groups(vec!["readers".into()])).await?;
+    for name in &names[..300] {
+        read_everything(scene, user::mention_one(&scene.app, &scene.tenant, "user", name).await?).await?;
+    }
+    Ok(())
+}
+
+/// Sends so many, and returns their numbers.
+pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) -> Result<Vec<i64>> {
+    let mut sent = Vec::with_capacity(many);
+    let places: Vec<usize> = (0..many).collect();
+    for places in places.chunks(1000) {
+        let input = |place: &usize| Input {
+            message_type: format!("type-{}", place % TYPES),
+            addressees: to(*place),
+            content: Content { title: Some(format!("Number {place}")), ..Content::default() },
+            sender: None,
+            publish_at: None,
+            expires_at: None,
+            idempotency_key: None,
+        };
+        let inputs: Vec<Input> = places.iter().map(input).collect();
+        let batch = notification::send(&scene.app, &scene.tenant, &inputs, |_| "input".into()).await?;
+        sent.extend(batch.into_iter().map(|of| of.notification.id));
+    }
+    Ok(sent)
+}
+
+/// Lets what was sent expire, in so many hours.
+pub async fn put_off(scene: &Scene, sent: i64, hours: i64) -> Result<()> {
+    let expires_at = Some(Some(scene.app.now() + hours * 60 * 60 * 1000));
+    let patch = Patch { expires_at, ..Patch::default() };
+    notification::update(&scene.app, &scene.tenant, sent, &patch).await?;
+    Ok(())
+}
+
+/// Takes back what was sent.
+pub async fn retract(scene: &Scene, sent: &[i64]) -> Result<()> {
+    for id in sent {
+        notification::retract(&scene.app, &scene.tenant, *id).await?;
+    }
+    Ok(())
+}
+
+/// Nobody hears of it but the third user.
+pub fn unheard(place: usize) -> Addressees {
+    subscribers(&format!("noise-{}", place % 50))
+}
+
+pub fn subscribers(id: &str) -> Addressees {
+    Addressees::Subscribers { target_type: "doc".into(), target_id: id.into(), action: "comment".into() }
+}
+
+async fn read_everything(scene: &Scene, user: UserId) -> Result<()> {
+    let everything = Selection::Matching(Match::default());
+    mark::apply(&scene.app, &scene.tenant, user, &everything, Change::Read).await?;
+    Ok(())
+}
+
+/// Gives the planner its statistics, as the databases do by themselves after a while.
+async fn analyze(scene: &Scene) -> Result<()> {
+    let tables = ["inbox_item", "publication", "subscription", "notification", "users", "read_mark", "amendment"];
+    for table in tables {
+        let text = match scene.app.db.backend() {
+            DbBackend::MySql => format!("ANALYZE TABLE {table}"),
+            _ => format!("ANALYZE {table}"),
+        };
+        let txn = scene.app.db.begin().await?;
+        txn.execute_unprepared(&text).await?;
+        txn.commit().await?;
+    }
+    Ok(())
+}
+
+/// The statements of something that is done.
+pub async fn listen_to<T>(scene: &Scene, work: impl Future<Output = Result<T>>) -> Result<Vec<Statement>> {
+    scene.heard.lock().expect("nobody panics").clear();
+    work.await?;
+    let heard = std::mem::take(&mut *scene.heard.lock().expect("nobody panics"));
+    Ok(heard.into_iter().map(|(statement, _)| statement).collect())
+}

@@ -1,0 +1,225 @@
+//! An operator who changes and takes back what others send and read, while the server counts and sweeps.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::{join, join_all, join3};
+use serde_json::{Value, json};
+use tidings::domain::{notification, sweep, tally};
+
+use super::{reminder, rounds, second_node};
+use crate::support::{Actor, TestApp, everyone, on_every_database};
+
+const SENDERS: usize = 8;
+const READERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
+
+/// The clocks of all nodes go on by so much for each thing that the operator does, in seconds.
+const TICK: i64 = 30;
+
+/// What was sent, to whom, and what became of it.
+struct Sent {
+    id: String,
+    title: String,
+    to: Vec<&'static str>,
+    expires_at: Option<DateTime<Utc>>,
+    is_retracted: bool,
+}
+
+/// What the operator has not looked at yet.
+type Queue = Mutex<VecDeque<Sent>>;
+
+on_every_database! {
+    async fn all_is_right_after_much_was_amended_retracted_counted_and_swept_at_once(app) {
+        let other = second_node(app).await;
+        let nodes = [app, other.as_ref().unwrap_or(app)];
+        prepare(nodes).await;
+        let (queue, is_sent, is_over) = (Queue::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let sending = async {
+            join_all((0..SENDERS).map(|sender| send(nodes[sender % 2], sender, rounds(app), &queue))).await;
+            is_sent.store(true, Ordering::SeqCst);
+        };
+        let changing = async {
+            let ((), sent) = join(sending, operate(nodes, &queue, &is_sent)).await;
+            is_over.store(true, Ordering::SeqCst);
+            sent
+        };
+        let reading = READERS.iter().enumerate().map(|(place, user)| read(nodes[place % 2], user, &is_over));
+        let (sent, _, ()) = join3(changing, join_all(reading), work(app, &is_over)).await;
+
+        tick(nodes, 60 * 60);
+        notification::publish_due(&app.app).await.expect("what is due goes out");
+        let mut readers = HashMap::new();
+        for user in READERS {
+            for title in check(app, user, &sent).await {
+                *readers.entry(title).or_insert(0) += 1;
+            }
+        }
+        sweep::sweep(&app.app).await.expect("what is old goes");
+        tally::count(&app.app).await.expect("all are counted");
+        check_stats(app, &sent, &readers).await;
+    }
+}
+
+/// Everybody hears of the plan; and something is there that the sweep will find.
+async fn prepare(nodes: [&TestApp; 2]) {
+    let app = nodes[0];
+    app.admin().define_type("release").await;
+    for user in READERS {
+        app.user(user).subscribe("plan", &["comment"]).await;
+    }
+    for place in 0..50 {
+        app.service().announce("release", everyone(), &format!("old {place}")).await;
+    }
+    for user in READERS {
+        app.user(user).mark("markRead", json!({ "matching": {} })).await;
+    }
+    tick(nodes, 31 * 24 * 60 * 60);
+}
+
+/// The second node is the first again where there is only one.
+fn tick(nodes: [&TestApp; 2], seconds: i64) {
+    nodes[0].advance(TimeDelta::seconds(seconds));
+    if !std::ptr::eq(nodes[0], nodes[1]) {
+        nodes[1].advance(TimeDelta::seconds(seconds));
+    }
+}
+
+/// An announcement, now or soon, a reminder and a message, again and again; every other time for half an hour.
+async fn send(node: &TestApp, sender: usize, rounds: usize, queue: &Queue) {
+    for round in 0..rounds {
+        let title = |part: &str| format!("{sender}/{round}{part}");
+        let receiver = READERS[(sender + round) % READERS.len()];
+        let expires_at = (round % 2 == 0).then(|| node.now() + TimeDelta::minutes(30));
+        let publish_at = (round % 3 == 0).then(|| node.now() + TimeDelta::minutes(5));
+        let content = |part: &str| json!({ "title": title(part) });
+        let mut remind = reminder(&title("r"), Some(receiver));
+        remind["expiresAt"] = json!(expires_at);
+        let inputs = json!([
+            { "announcement": { "type": "release", "audience": everyone(), "content": content("a"),
+                                "expiresAt": expires_at, "publishAt": publish_at } },
+            { "reminder": remind },
+            { "message": { "type": "release", "receiver": receiver, "content": content("m"), "expiresAt": expires_at } },
+        ]);
+        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
+        let data = node.service().ask(query, json!({ "inputs": inputs })).await;
+        let others = READERS.into_iter().filter(|user| *user != receiver).collect();
+        let to = [("a", READERS.to_vec()), ("r", others), ("m", vec![receiver])];
+        let mut queue = queue.lock().expect("nobody panics");
+        for (place, (part, to)) in to.into_iter().enumerate() {
+            let id = data["sendMany"][place]["notification"]["id"].as_str().expect("it has an id").to_owned();
+            queue.push_back(Sent { id, title: title(part), to, expires_at, is_retracted: false });
+        }
+    }
+}
+
+/// Of three one is retracted, one gets another expiry, and one is left alone. The clocks only go on when nothing is being
+/// amended: what expires in that instant is neither quite amended nor quite over.
+async fn operate(nodes: [&TestApp; 2], queue: &Queue, is_sent: &AtomicBool) -> Vec<Sent> {
+    let mut done: Vec<Sent> = Vec::new();
+    loop {
+        let was_sent = is_sent.load(Ordering::SeqCst);
+        let next = queue.lock().expect("nobody panics").pop_front();
+        let operator = nodes[done.len() % 2].admin();
+        match next {
+            Some(mut sent) => {
+                match (done.len() / 3 + done.len()) % 3 {
+                    0 => retract(&operator, &mut sent).await,
+                    1 => amend(&operator, &mut sent, done.len()).await,
+                    _ => {}
+                }
+                done.push(sent);
+                tick(nodes, TICK);
+            }
+            None if was_sent => return done,
+            None => drop(operator.ask("{ groups { code } }", json!({})).await),
+        }
+    }
+}
+
+async fn retract(operator: &Actor<'_>, sent: &mut Sent) {
+    operator.ask("mutation($id: ID!) { retractNotification(id: $id) { status } }", json!({ "id": sent.id })).await;
+    sent.is_retracted = true;
+}
+
+/// To another time, or to none; refused where it has expired.
+async fn amend(operator: &Actor<'_>, sent: &mut Sent, turn: usize) {
+    let hours = [None, Some(1), Some(24)][turn % 3];
+    let expires_at = hours.map(|hours| operator.app.now() + TimeDelta::hours(hours));
+    let query =
+        "mutation($id: ID!, $at: DateTime) { updateNotification(id: $id, input: { expiresAt: $at }) { status } }";
+    let (_, answer) = operator.send(query, json!({ "id": sent.id, "at": expires_at })).await;
+    match answer["errors"][0]["extensions"]["code"].as_str() {
+        None => sent.expires_at = expires_at,
+        Some("CONFLICT") => assert!(sent.expires_at.is_some_and(|at| at <= operator.app.now()), "{answer:#}"),
+        Some(_) => panic!("{answer:#}"),
+    }
+}
+
+/// Reads, and marks in every way that keeps an item.
+async fn read(node: &TestApp, user: &str, is_over: &AtomicBool) {
+    let user = node.user(user);
+    let mut turn = 0;
+    while !is_over.load(Ordering::SeqCst) {
+        let items = user.items(json!({})).await;
+        let ids = |many: usize| json!({ "ids": items.iter().skip(turn % 7).take(many).map(|of| &of["id"]).collect::<Vec<_>>() });
+        match turn % 5 {
+            0 => drop(user.overview().await),
+            1 => drop(user.mark("markRead", json!({ "matching": {} })).await),
+            2 => drop(user.mark("markUnread", ids(3)).await),
+            3 => drop(user.mark("archive", ids(1)).await),
+            _ => drop(user.mark("markRead", ids(2)).await),
+        }
+        turn += 1;
+    }
+}
+
+/// What the server does by itself, without a rest.
+async fn work(node: &TestApp, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::SeqCst) {
+        notification::publish_due(&node.app).await.expect("what is due goes out");
+        sweep::sweep(&node.app).await.expect("what is old goes");
+        tally::count(&node.app).await.expect("all are counted");
+    }
+}
+
+/// Whether a user has what was sent to him and is neither retracted nor over, once, and his counts say so. Returns the
+/// titles that he has read.
+async fn check(app: &TestApp, user: &str, sent: &[Sent]) -> Vec<String> {
+    let title = |item: &Value| item["title"].as_str().expect("it has a title").to_owned();
+    let mut items = app.user(user).items(json!({})).await;
+    let unread = items.iter().filter(|item| item["isRead"] == json!(false)).count();
+    assert_eq!(app.user(user).overview().await.last(), Some(&format!("= {unread}")), "{user}'s list and overview");
+    items.extend(app.user(user).items(json!({ "archived": true })).await);
+    let mut delivered: Vec<String> = items.iter().map(title).collect();
+    let mut wanted: Vec<String> =
+        sent.iter().filter(|of| of.is_there(app) && of.to.contains(&user)).map(|of| of.title.clone()).collect();
+    delivered.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(delivered, wanted, "{user} has the one and should have the other");
+    items.iter().filter(|item| item["isRead"] == json!(true)).map(title).collect()
+}
+
+impl Sent {
+    fn is_there(&self, app: &TestApp) -> bool {
+        !self.is_retracted && self.expires_at.is_none_or(|at| at > app.now())
+    }
+}
+
+/// Of what is still there the counts are exact; of the rest they are as far as it came.
+async fn check_stats(app: &TestApp, sent: &[Sent], readers: &HashMap<String, u64>) {
+    let query = "query($id: ID!) { notification(id: $id) { status stats { deliveredCount readCount } } }";
+    for of in sent {
+        let data = app.admin().ask(query, json!({ "id": of.id })).await;
+        let stats = &data["notification"]["stats"];
+        let number = |name: &str| stats[name].as_u64().expect("it is a count");
+        let (delivered, read, all) = (number("deliveredCount"), number("readCount"), of.to.len() as u64);
+        if of.is_there(app) {
+            let readers = readers.get(&of.title).copied().unwrap_or_default();
+            assert_eq!((delivered, read), (all, readers), "{} reached and was read by: {data:#}", of.title);
+        } else {
+            assert!(read <= delivered && delivered <= all, "{}: {data:#}", of.title);
+        }
+    }
+}

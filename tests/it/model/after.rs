@@ -1,0 +1,178 @@
+//! What may happen to a notification after it was sent, the requests for it, and what operators see of all that was sent.
+
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+use tidings::domain::{sweep, tally};
+
+use super::drive::Driver;
+use super::expected::{Answer, Tenant};
+use super::log::{Sent, number};
+use super::op::{Mix, TARGETS, To, hours};
+use super::request::Call;
+
+/// What an operator sees of a notification.
+const SENT: &str = "title status publishAt expiresAt stats { deliveredCount readCount }";
+
+/// How many notifications there are to choose from.
+const RECENT: usize = 8;
+
+/// What happens to what was sent, which is chosen among the newest.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    Amend(Index, Patch),
+    Retract(Index),
+    /// What is past the retention window is deleted.
+    Sweep,
+    /// Those who have received and read it are counted, and an operator looks.
+    Count,
+}
+
+/// A change of a notification. Hours are from now on.
+#[derive(Clone, Copy, Debug)]
+pub struct Patch {
+    pub is_edited: bool,
+    pub publish: Option<i64>,
+    /// `Some(None)`: by the type's ttl again.
+    pub expiry: Option<Option<i64>>,
+}
+
+pub fn fate() -> impl Strategy<Value = Fate> {
+    // To be published at once, or at another time.
+    let publish = option::weighted(0.25, prop_oneof![1 => -1..=0_i64, 2 => hours()]);
+    let expiry = option::of(option::weighted(0.7, hours()));
+    let patch =
+        (any::<bool>(), publish, expiry).prop_map(|(is_edited, publish, expiry)| Patch { is_edited, publish, expiry });
+    prop_oneof![
+        6 => (any::<Index>(), patch).prop_map(|(of, patch)| Fate::Amend(of, patch)),
+        3 => any::<Index>().prop_map(Fate::Retract),
+        2 => Just(Fate::Sweep),
+        2 => Just(Fate::Count),
+    ]
+}
+
+impl Tenant {
+    pub fn befall(&mut self, fate: &Fate) -> Answer {
+        match fate {
+            Fate::Amend(of, patch) => self.amend(self.chosen(*of), patch),
+            Fate::Retract(of) => self.retract(self.chosen(*of)),
+            Fate::Sweep | Fate::Count => Ok(Value::Null),
+        }
+    }
+
+    fn chosen(&self, of: Index) -> usize {
+        self.recent(of).expect("nothing is asked where there is nothing to choose from")
+    }
+
+    /// The number of one of the newest notifications that are for anybody.
+    fn recent(&self, of: Index) -> Option<usize> {
+        let is_heard = |sent: &Sent| !matches!(sent.draft.to, To::Subscribers(target, _) if target == TARGETS.len());
+        let heard = self.sent.iter().enumerate().rev().filter(|(_, sent)| is_heard(sent));
+        let recent: Vec<usize> = heard.map(|(number, _)| number).take(RECENT).collect();
+        (!recent.is_empty()).then(|| recent[of.index(recent.len())])
+    }
+}
+
+impl<'a> Driver<'a> {
+    /// Does what is no request, and tells whether that was all.
+    pub(super) async fn chore(&mut self, fate: &Fate) -> Result<bool, String> {
+        match fate {
+            Fate::Sweep => {
+                sweep::sweep(&self.app.app).await.map_err(|error| error.to_string())?;
+                self.model.sweep();
+            }
+            Fate::Count => self.compare_sent().await?,
+            Fate::Amend(of, _) | Fate::Retract(of) => return Ok(self.model.recent(*of).is_none()),
+        }
+        Ok(true)
+    }
+
+    pub(super) fn fate_call(&self, fate: &Fate) -> Call<'a> {
+        let id = |of: &Index| &self.ids[self.model.chosen(*of)];
+        let actor = self.service();
+        match fate {
+            Fate::Amend(of, patch) => {
+                let instant = |hours: i64| self.instant(self.model.hour + hours);
+                let mut input = json!({ "publishAt": patch.publish.map(instant) });
+                if patch.is_edited {
+                    let number = self.model.chosen(*of);
+                    input["content"] = json!({ "title": self.model.sent[number].title(number) + "'" });
+                }
+                if let Some(expiry) = patch.expiry {
+                    input["expiresAt"] = json!(expiry.map(instant));
+                }
+                let query = "mutation($id: ID!, $of: NotificationPatch!) { \
+                    done: updateNotification(id: $id, input: $of) { title status } }";
+                Call { actor, query: query.into(), variables: json!({ "id": id(of), "of": input }), path: "/done" }
+            }
+            Fate::Retract(of) => {
+                let query = "mutation($id: ID!) { done: retractNotification(id: $id) { title status } }";
+                Call { actor, query: query.into(), variables: json!({ "id": id(of) }), path: "/done" }
+            }
+            Fate::Sweep | Fate::Count => unreachable!("these are no requests"),
+        }
+    }
+
+    /// Counts, and compares all that was sent with the model, newest first.
+    pub async fn compare_sent(&self) -> Result<(), String> {
+        tally::count(&self.app.app).await.map_err(|error| error.to_string())?;
+        let observed = self.sent(&Value::Null).await;
+        let kept = self.model.sent.iter().enumerate().rev().filter(|(_, sent)| !sent.is_swept);
+        let lines: Vec<String> = observed.iter().map(|of| self.observed_line(of)).collect();
+        let expected: Vec<String> = kept.clone().map(|(number, sent)| self.expected_line(number, sent)).collect();
+        if lines != expected {
+            return Err(format!("what was sent is {lines:#?} instead of {expected:#?}"));
+        }
+        for status in ["SCHEDULED", "PUBLISHED", "EXPIRED", "RETRACTED"] {
+            let observed = self.sent(&json!({ "statuses": [status] })).await;
+            let observed: Vec<usize> = observed.iter().map(number_of).collect();
+            let expected = kept.clone().filter(|(_, sent)| sent.status(self.model.hour) == status);
+            let expected: Vec<usize> = expected.map(|(number, _)| number).collect();
+            if observed != expected {
+                return Err(format!("{status} is {observed:?} instead of {expected:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn sent(&self, filter: &Value) -> Vec<Value> {
+        let query = format!(
+            "query($filter: NotificationFilter, $after: String) {{ notifications(filter: $filter, first: 200, after: $after) {{ \
+            nodes {{ {SENT} }} pageInfo {{ hasNextPage endCursor }} }} }}"
+        );
+        let (mut sent, mut after) = (Vec::new(), Value::Null);
+        loop {
+            let data = self.service().ask(&query, json!({ "filter": filter, "after": after })).await;
+            let page = &data["notifications"];
+            sent.extend(page["nodes"].as_array().expect("it is a list").iter().cloned());
+            if page["pageInfo"]["hasNextPage"] != json!(true) {
+                return sent;
+            }
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+    }
+
+    /// The second of the counts stands for itself where not everybody looks after each step: somewhere between those who
+    /// have been shown it and those to whom it goes.
+    fn observed_line(&self, of: &Value) -> String {
+        let (delivered, read) = (&of["stats"]["deliveredCount"], &of["stats"]["readCount"]);
+        let sent = &self.model.sent[number_of(of)];
+        let between = sent.arrived.len()..=sent.reached.len();
+        let many = delivered.as_u64().and_then(|many| usize::try_from(many).ok());
+        let is_right = self.mix == Mix::Unwatched && many.is_some_and(|many| between.contains(&many));
+        let delivered = if is_right { json!(sent.arrived.len()) } else { delivered.clone() };
+        let text = |name: &str| of[name].as_str().unwrap_or("-").to_owned();
+        format!("{} {} until {}: {delivered}, {read}", text("title"), text("status"), text("expiresAt"))
+    }
+
+    fn expected_line(&self, number: usize, sent: &Sent) -> String {
+        let (title, status) = (sent.title(number), sent.status(self.model.hour));
+        let expires = sent.expires.map_or("-".to_owned(), |hour| self.instant(hour));
+        format!("{title} {status} until {expires}: {}, {}", sent.arrived.len(), sent.readers.len())
+    }
+}
+
+fn number_of(sent: &Value) -> usize {
+    number(sent["title"].as_str().unwrap_or("n0"))
+}
