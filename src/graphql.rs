@@ -5,6 +5,7 @@ mod channel;
 mod connection;
 mod context;
 mod errors;
+mod flight;
 mod guard;
 mod inbox;
 mod live;
@@ -30,13 +31,15 @@ use async_graphql::{
 };
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
+use tracing::Instrument;
 
 use crate::app::App;
 use crate::error::Error;
 pub use context::Viewer;
 pub use errors::code as error_code;
-pub use guard::Admitted;
+pub use flight::{Operation, code as outcome};
 use guard::Guard;
+pub use guard::{Admitted, Bucket};
 use validator::Validator;
 
 /// Everything that can be asked.
@@ -111,20 +114,26 @@ impl Schema {
     ///
     /// Every transport goes through here. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
-        self.guard.admit(&self.app, viewer, request).await
+        let admitted = self.guard.admit(&self.app, viewer, request).await;
+        admitted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
     }
 
     /// Executes a query or mutation that was admitted. The fields of a mutation run one after the other and stop at the
     /// first error. What takes longer than the settings allow ends as `UNAVAILABLE`.
     pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
-        let Admitted { request, operation } = admitted;
+        let span = admitted.operation.span();
+        self.fly(viewer, admitted).instrument(span).await
+    }
+
+    async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
+        let Admitted { request, operation, mut flight } = admitted;
         let request = with(request, viewer);
         let executed = AssertUnwindSafe(self.library.execute(request)).catch_unwind();
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         let mut response = match tokio::time::timeout(most, executed).await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => failed(Error::internal("a resolver panicked")),
-            Err(_) => failed(Error::Unavailable(match operation {
+            Err(_) => failed(Error::Unavailable(match operation.kind {
                 OperationType::Mutation => "this took too long, and may or may not have happened".into(),
                 _ => "this took too long: ask for less, or try again in a moment".into(),
             })),
@@ -132,6 +141,7 @@ impl Schema {
         for error in &mut response.errors {
             errors::translate(error, "BAD_USER_INPUT");
         }
+        flight.answered(&response);
         response
     }
 
@@ -147,16 +157,18 @@ impl Schema {
     ///
     /// A panic ends the stream with an error. The time limit is not for subscriptions.
     pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Response> {
-        if admitted.operation != OperationType::Subscription {
+        if admitted.operation.kind != OperationType::Subscription {
             let schema = self.clone();
             return stream::once(async move { schema.run(Some(viewer), admitted).await }).boxed();
         }
-        let answers = self.library.execute_stream(with(admitted.request, Some(viewer)));
-        let answers = AssertUnwindSafe(answers).catch_unwind().map(|answer| {
+        let Admitted { request, mut flight, .. } = admitted;
+        let answers = self.library.execute_stream(with(request, Some(viewer)));
+        let answers = AssertUnwindSafe(answers).catch_unwind().map(move |answer| {
             let mut answer = answer.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
             for error in &mut answer.errors {
                 errors::translate(error, "BAD_USER_INPUT");
             }
+            flight.answered(&answer);
             answer
         });
         answers.boxed()

@@ -8,7 +8,7 @@ use async_graphql::Response as GraphqlResponse;
 use axum::http::header;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::{StreamExt, once};
+use futures_util::stream::{StreamExt, once, poll_fn};
 
 use super::Server;
 use super::session::Session;
@@ -20,7 +20,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
 /// cut off (the token has expired, or the server restarts), and its client comes back.
-pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session, admitted: Admitted) -> Response {
+pub fn answer(server: &Server, (viewer, claims): (Viewer, Claims), session: Session, admitted: Admitted) -> Response {
     let left = claims.exp.saturating_mul(1000).saturating_sub(server.app.now()).max(0);
     let left = Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365));
     let sessions = server.sessions.clone();
@@ -33,7 +33,10 @@ pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session
     };
     let results = server.schema.stream(viewer, admitted).map(|response| next(&response));
     let events = results.chain(once(async { Event::default().event("complete").data("") }));
-    let events = events.map(Ok::<_, Infallible>).take_until(Box::pin(cut_off)).boxed();
+    let mut events = events.map(Ok::<_, Infallible>).take_until(Box::pin(cut_off)).boxed();
+    // What is logged of the stream goes by the id of the request that began it.
+    let span = tracing::Span::current();
+    let events = poll_fn(move |context| span.in_scope(|| events.poll_next_unpin(context)));
     let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     // Proxies that gather an answer before they pass it on (nginx) are told not to.
     answer.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));

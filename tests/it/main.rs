@@ -18,6 +18,7 @@ mod live;
 mod matrix;
 mod migrate;
 mod model;
+mod operate;
 mod overview;
 mod schema;
 mod send;

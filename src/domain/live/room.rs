@@ -89,7 +89,7 @@ impl Room {
             let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
             if !is_paused && (!self.touched.is_empty() || self.members.has_work(Instant::now())) {
                 if let Err(error) = self.step().await {
-                    tracing::warn!(%error, "live sessions are late");
+                    tracing::warn!(cause = error.told(), "live sessions are late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
                 }
                 continue;
