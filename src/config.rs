@@ -1,6 +1,7 @@
 //! Settings: read from the environment or the command line once, at start-up, and nowhere else.
 
 mod limits;
+mod log;
 mod wire;
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use clap::Args;
 
 use crate::error::{Error, Result};
 pub use limits::LimitsConfig;
+pub use log::{LogConfig, LogFormat};
 pub use wire::WireConfig;
 
 /// What `tidings serve` and `tidings doctor` go by. Every option has an environment variable.

@@ -9,6 +9,7 @@ use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, RuntimeErr, SqliteTransactionMode,
     Statement, TransactionOptions, TransactionTrait,
 };
+use tracing::Instrument;
 
 use crate::error::{Error, Result};
 
@@ -64,6 +65,24 @@ impl Database {
     /// Which of the three databases it is.
     pub fn backend(&self) -> DbBackend {
         self.read.get_database_backend()
+    }
+
+    /// Each pool's name, how many connections it has, and how many of them are idle.
+    pub fn pools(&self) -> Vec<(&'static str, u32, usize)> {
+        match self.backend() {
+            DbBackend::Postgres => {
+                let pool = self.read.get_postgres_connection_pool();
+                vec![("shared", pool.size(), pool.num_idle())]
+            }
+            DbBackend::MySql => {
+                let pool = self.read.get_mysql_connection_pool();
+                vec![("shared", pool.size(), pool.num_idle())]
+            }
+            _ => [("read", &self.read), ("write", &self.write)]
+                .map(|(name, of)| (name, of.get_sqlite_connection_pool()))
+                .map(|(name, pool)| (name, pool.size(), pool.num_idle()))
+                .to_vec(),
+        }
     }
 
     /// What this database calls itself, by which the nodes over it know each other elsewhere.
@@ -142,23 +161,31 @@ impl Database {
 /// of the transaction must be the same each time. A macro, since the compiler cannot tell yet that the future of an
 /// asynchronous closure over borrowed arguments may be sent between threads.
 macro_rules! transaction {
-    ($db:expr, |$txn:ident| $work:expr) => {{
-        let mut tries = $crate::database::Tries::default();
-        loop {
-            let begun = $db.begin().await?;
-            let $txn = &begun;
-            let result = $crate::database::fallible(async { $work }).await;
-            if let Some(result) = tries.end(begun, result).await {
-                break result;
+    ($db:expr, |$txn:ident| $work:expr) => {
+        $crate::database::traced(async {
+            let mut tries = $crate::database::Tries::default();
+            loop {
+                let begun = $db.begin().await?;
+                let $txn = &begun;
+                let result = $crate::database::fallible(async { $work }).await;
+                if let Some(result) = tries.end(begun, result).await {
+                    break result;
+                }
             }
-        }
-    }};
+        })
+        .await
+    };
 }
 pub(crate) use transaction;
 
 /// Lets the compiler know what the work in a `transaction!` returns.
 pub async fn fallible<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     work.await
+}
+
+/// A transaction with all its tries, as one span of a trace.
+pub async fn traced<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    work.instrument(tracing::debug_span!(target: "tidings::trace", "transaction")).await
 }
 
 /// How often a transaction was tried.

@@ -1,6 +1,10 @@
 //! What can go wrong, as far as somebody can react to it.
 
-use sea_orm::{DbErr, RuntimeErr};
+use std::error::Error as StdError;
+
+use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
+
+use crate::metrics::POOL_TIMEOUTS;
 
 /// The result of everything in Tidings that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -68,6 +72,14 @@ impl Error {
         Self::Internal(source.into())
     }
 
+    /// What to tell operators of it: for `Internal`, what happened; else what callers are told. Without values of anybody.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Internal(source) => cause(&**source),
+            other => other.to_string(),
+        }
+    }
+
     /// Says where the blamed field stands: `title` within `input.content` is `input.content.title`.
     #[must_use]
     pub fn within(self, path: &str) -> Self {
@@ -81,17 +93,48 @@ impl Error {
 
 impl From<DbErr> for Error {
     fn from(error: DbErr) -> Self {
-        let away = match &error {
+        if matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)) {
+            POOL_TIMEOUTS.inc();
+        }
+        let is_away = match &error {
             DbErr::ConnectionAcquire(_) | DbErr::Conn(_) => true,
-            DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => {
-                matches!(**cause, sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)
-            }
+            DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => is_away(cause),
             _ => false,
         };
-        if away {
-            tracing::warn!(error = %error, "the database cannot be reached");
+        if is_away {
+            tracing::warn!(cause = cause(&error), "the database cannot be reached");
             return Self::Unavailable("the database is busy or away, try again in a moment".into());
         }
         Self::internal(error)
     }
+}
+
+/// Whether a connection was lost, or could not be had, so that the same may succeed on another one in a moment.
+fn is_away(cause: &sqlx::Error) -> bool {
+    match cause {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        // By SQLSTATE: lost connections; PostgreSQL shuts down, starts up, or has too many clients; MySQL ended it.
+        sqlx::Error::Database(cause) => cause.code().is_some_and(|code| {
+            code.len() == 5
+                && (code.starts_with("08") || code.starts_with("57P0") || ["53300", "70100"].contains(&&*code))
+        }),
+        _ => false,
+    }
+}
+
+/// What happened, for the log. Databases repeat values that they were given (`Duplicate entry 'ada'`), which may be a
+/// user's; of theirs only the code, the table, the constraint and what stands before any quoted value is told.
+fn cause(error: &(dyn StdError + 'static)) -> String {
+    let Some(of) = error.downcast_ref::<DbErr>() else { return error.to_string() };
+    let (DbErr::Exec(RuntimeErr::SqlxError(cause))
+    | DbErr::Query(RuntimeErr::SqlxError(cause))
+    | DbErr::Conn(RuntimeErr::SqlxError(cause))) = of
+    else {
+        return of.to_string();
+    };
+    let sqlx::Error::Database(cause) = &**cause else { return of.to_string() };
+    let told = cause.message().split(['\'', '(']).next().unwrap_or_default().trim_end();
+    let code = cause.code().unwrap_or_default();
+    let of = [cause.table(), cause.constraint()].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    format!("the database says {code}: {told} [{of}]")
 }

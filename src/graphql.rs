@@ -6,6 +6,7 @@ mod connection;
 mod context;
 mod errors;
 mod event;
+mod flight;
 mod guard;
 mod inbox;
 mod live;
@@ -32,14 +33,16 @@ use async_graphql::{
 };
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
+use tracing::Instrument;
 
 use crate::app::App;
 use crate::error::Error;
 pub use context::Viewer;
 pub use errors::code as error_code;
 use event::Events;
-pub use guard::Admitted;
+pub use flight::{Operation, code as outcome};
 use guard::Guard;
+pub use guard::{Admitted, Bucket};
 use validator::Validator;
 
 /// Everything that can be asked.
@@ -115,21 +118,29 @@ impl Schema {
     ///
     /// Every transport goes through here. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
-        self.guard.admit(&self.app, viewer, request).await
+        let admitted = self.guard.admit(&self.app, viewer, request).await;
+        admitted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
     }
 
     /// Executes a query or mutation that was admitted. The fields of a mutation run one after the other and stop at the
     /// first error. What takes longer than the settings allow ends as `UNAVAILABLE`.
     pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
-        let Admitted { request, operation, document } = admitted;
+        let span = admitted.operation.span();
+        self.fly(viewer, admitted).instrument(span).await
+    }
+
+    async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
+        let Admitted { request, operation, document, mut flight } = admitted;
         let executed = caught(self.library.execute(with(request, document, viewer)));
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
-        tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
-            failed(Error::Unavailable(match operation {
+        let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
+            failed(Error::Unavailable(match operation.kind {
                 OperationType::Mutation => "this took too long, and may or may not have happened".into(),
                 _ => "this took too long: ask for less, or try again in a moment".into(),
             }))
-        })
+        });
+        flight.answered(&response);
+        response
     }
 
     /// Answers a query or mutation of a caller.
@@ -145,7 +156,7 @@ impl Schema {
     /// A panic ends the stream with an error. The time limit is not for subscriptions.
     pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Response> {
         let schema = self.clone();
-        if admitted.operation != OperationType::Subscription {
+        if admitted.operation.kind != OperationType::Subscription {
             return stream::once(async move { schema.run(Some(viewer), admitted).await }).boxed();
         }
         self.events.clone().answers(self.library.clone(), viewer, admitted)

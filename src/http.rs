@@ -4,6 +4,7 @@ mod console;
 pub mod cors;
 mod events;
 mod graphql;
+mod observe;
 mod session;
 mod socket;
 
@@ -13,10 +14,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tower_http::trace::TraceLayer;
 
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -52,7 +53,7 @@ impl Server {
             .route("/healthz", get(async || "alive\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
-            .layer(TraceLayer::new_for_http())
+            .layer(from_fn_with_state(self.clone(), observe::observe))
             .with_state(self.clone())
     }
 
@@ -87,6 +88,9 @@ impl Server {
 /// For Prometheus.
 async fn metrics(State(server): State<Server>) -> impl IntoResponse {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    for (name, size, idle) in server.app.db.pools() {
+        server.app.metrics.pool(name, size, idle);
+    }
     ([(header::CONTENT_TYPE, kind)], server.app.metrics.render())
 }
 

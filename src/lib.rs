@@ -9,6 +9,7 @@ pub mod error;
 pub mod metrics;
 pub mod operations;
 pub mod seal;
+pub mod telemetry;
 
 // The database, by way of the crates `entity` and `migration`.
 pub mod database;

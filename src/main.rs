@@ -1,7 +1,6 @@
 //! The command line.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,12 +10,11 @@ use clap::{Parser, Subcommand};
 use tidings::app::App;
 use tidings::auth::{Claims, Role, sign};
 use tidings::clock::Clock;
-use tidings::config::{AuthConfig, Config, DatabaseConfig};
+use tidings::config::{AuthConfig, Config, DatabaseConfig, LogConfig};
 use tidings::error::{Error, Result};
 use tidings::graphql::Schema;
 use tidings::http::Server;
-use tidings::{database, demo, domain, worker};
-use tracing_subscriber::EnvFilter;
+use tidings::{database, demo, domain, telemetry, worker};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -27,9 +25,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 struct Tidings {
     #[command(subcommand)]
     command: Command,
-    /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters by module.
-    #[arg(long, env = "TIDINGS_LOG", default_value = "info,sea_orm_migration=warn", global = true)]
-    log: String,
+    #[command(flatten)]
+    log: LogConfig,
 }
 
 #[derive(Subcommand)]
@@ -85,23 +82,20 @@ enum Command {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Tidings::parse();
-    let filter = EnvFilter::try_new(&arguments.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .init();
-    match run(arguments.command).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Error::Internal(cause)) => {
-            tracing::error!("{cause}");
-            ExitCode::FAILURE
-        }
+    let telemetry = match telemetry::start(&arguments.log) {
+        Ok(telemetry) => telemetry,
         Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
+            println!("{}", error.told());
+            return ExitCode::FAILURE;
         }
+    };
+    let ended = run(arguments.command).await;
+    if let Err(error) = &ended {
+        tracing::error!("{}", error.told());
     }
+    // Off the threads of the server, for it waits for a collector that may not answer.
+    let _ = tokio::task::spawn_blocking(move || drop(telemetry)).await;
+    if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 async fn run(command: Command) -> Result<()> {

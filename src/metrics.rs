@@ -1,16 +1,54 @@
 //! What the server counts of itself, for Prometheus.
 
+mod labels;
+
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// The figures of one server, which whatever they are about sets; none of them names a tenant or a user.
+pub use labels::{Caller, Connections, Http, Published, Requests, Timed};
+
+/// Bounds of the histogram of requests, in seconds: an overview takes a millisecond, the longest allowed operation 10 s.
+const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// How often nobody gave a database connection back in time. Of the whole process: it is found out where an error is
+/// made, and no server is known.
+pub static POOL_TIMEOUTS: LazyLock<Counter> = LazyLock::new(Counter::default);
+
+/// The figures of one server, which whatever they are about sets; none of them names a tenant or a user, and no label
+/// has a value that a client chooses.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// GraphQL requests that have ended, by whatever transport they came.
+    pub requests: Family<Requests, Counter>,
+    /// How long queries and mutations took, from the moment that they could be read.
+    pub request_time: Family<Timed, Histogram>,
+    /// Queries and mutations under way.
+    pub in_flight: Gauge,
+    /// Requests that were refused at once, because too many were under way.
+    pub shed: Counter,
+    /// Requests that were refused because their caller had used up his rate.
+    pub rate_limited: Family<Caller, Counter>,
+    /// 1 while the rates of callers are counted together with other nodes, 0 while this node counts for itself.
+    pub rate_shared: Gauge,
+    /// Operations whose rate this node counted for itself although there is a Redis, which was away or late.
+    pub rate_alone: Counter,
+    /// Answers by HTTP status, whatever was asked for.
+    pub http_answers: Family<Http, Counter>,
+    /// Notifications that were published.
+    pub published: Family<Published, Counter>,
+    /// Inboxes that a sync had something for, or that were moved on in the log by it.
+    pub syncs: Counter,
+    /// Items that syncs put into them.
+    pub items_made: Counter,
     /// Open sockets and event streams.
     pub sessions: Gauge,
     /// Subscriptions in them.
@@ -33,47 +71,85 @@ pub struct Metrics {
     pub bus_lost: Counter,
     /// Database statements, without begin and commit, and without those of the bus.
     pub statements: Counter,
+    /// Database connections, as they are when somebody asks.
+    connections: Family<Connections, Gauge>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("tidings");
+        let request_time: Family<Timed, Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
+        let time = "How long queries and mutations took";
+        registry.register_with_unit("request", time, Unit::Seconds, request_time.clone());
+        let bus_lag = Gauge::default();
+        let lag = "How long the newest own notice took there and back";
+        registry.register_with_unit("bus_lag", lag, Unit::Seconds, bus_lag.clone());
+        let pool_timeouts = "How often no database connection was free in time";
+        registry.register("pool_timeouts", pool_timeouts, POOL_TIMEOUTS.clone());
+        let mut of = Of(registry);
         let metrics = Self {
-            sessions: Gauge::default(),
-            subscriptions: Gauge::default(),
-            items_delivered: Counter::default(),
-            overviews_delivered: Counter::default(),
-            views_delivered: Counter::default(),
-            slow_readers: Counter::default(),
-            bus_connected: Gauge::default(),
-            bus_lag: Gauge::default(),
-            bus_sent: Counter::default(),
-            bus_lost: Counter::default(),
-            statements: Counter::default(),
+            requests: of.counted("requests", "GraphQL requests that have ended"),
+            request_time,
+            in_flight: of.counted("in_flight", "Queries and mutations under way"),
+            shed: of.counted("shed", "Requests refused because too many were under way"),
+            rate_limited: of.counted("rate_limited", "Requests refused because their caller asks too often"),
+            rate_shared: of.counted("rate_shared", "Whether rates are counted together with other nodes"),
+            rate_alone: of.counted("rate_alone", "Operations whose rate Redis did not count in time"),
+            http_answers: of.counted("http_answers", "HTTP answers"),
+            published: of.counted("published", "Notifications published"),
+            syncs: of.counted("syncs", "Inboxes brought up to the end of the log"),
+            items_made: of.counted("items_made", "Inbox items made by syncs"),
+            sessions: of.counted("sessions", "Open sockets and event streams"),
+            subscriptions: of.counted("subscriptions", "Running subscriptions"),
+            items_delivered: of.counted("items_delivered", "New items handed to subscriptions"),
+            views_delivered: of.counted("views_delivered", "Views handed to subscriptions"),
+            overviews_delivered: of.counted("overviews_delivered", "Overviews handed to subscriptions"),
+            slow_readers: of.counted("slow_readers", "Subscriptions ended for reading too slowly"),
+            bus_connected: of.counted("bus_connected", "Whether notices of other nodes arrive"),
+            bus_lag,
+            bus_sent: of.counted("bus_sent", "Messages with notices to other nodes"),
+            bus_lost: of.counted("bus_lost", "Notices of other nodes that did not arrive"),
+            statements: of.counted("statements", "Database statements"),
+            connections: of.counted("connections", "Database connections"),
             registry: Registry::default(),
         };
-        registry.register("sessions", "Open sockets and event streams", metrics.sessions.clone());
-        registry.register("subscriptions", "Running subscriptions", metrics.subscriptions.clone());
-        registry.register("items_delivered", "New items handed to subscriptions", metrics.items_delivered.clone());
-        let overviews = metrics.overviews_delivered.clone();
-        registry.register("overviews_delivered", "Overviews handed to subscriptions", overviews);
-        registry.register("views_delivered", "Views handed to subscriptions", metrics.views_delivered.clone());
-        registry.register("slow_readers", "Subscriptions ended for reading too slowly", metrics.slow_readers.clone());
-        registry.register("bus_connected", "Whether notices of other nodes arrive", metrics.bus_connected.clone());
-        let lag = "How long the newest own notice took there and back";
-        registry.register_with_unit("bus_lag", lag, Unit::Seconds, metrics.bus_lag.clone());
-        registry.register("bus_sent", "Messages with notices to other nodes", metrics.bus_sent.clone());
-        registry.register("bus_lost", "Notices of other nodes that did not arrive", metrics.bus_lost.clone());
-        registry.register("statements", "Database statements", metrics.statements.clone());
         metrics.bus_connected.set(1);
-        Self { registry, ..metrics }
+        Self { registry: of.0, ..metrics }
+    }
+}
+
+/// A registry on its way.
+struct Of(Registry);
+
+impl Of {
+    fn counted<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        let metric = M::default();
+        self.0.register(name, help, metric.clone());
+        metric
     }
 }
 
 impl Metrics {
+    /// A request has ended with this code after that long; `OK` where nothing was wrong. Subscriptions have no time.
+    pub fn answered(&self, operation: &str, kind: &'static str, code: &str, took: Option<Duration>) {
+        let labels = Requests { operation: operation.to_owned(), kind, code: code.to_owned() };
+        self.requests.get_or_create(&labels).inc();
+        if let Some(took) = took {
+            self.request_time.get_or_create(&Timed { kind }).observe(took.as_secs_f64());
+        }
+    }
+
+    /// A pool of this name has so many connections, of which so many are idle.
+    pub fn pool(&self, pool: &'static str, size: u32, idle: usize) {
+        let (size, idle) = (i64::from(size), i64::try_from(idle).unwrap_or_default());
+        for (state, count) in [("idle", idle), ("used", (size - idle).max(0))] {
+            self.connections.get_or_create(&Connections { pool, state }).set(count);
+        }
+    }
+
     /// All figures as text, in the format that Prometheus reads.
     pub fn render(&self) -> String {
-        let mut text = String::with_capacity(4096);
+        let mut text = String::with_capacity(8192);
         // Writing into a String does not fail.
         let _ = encode(&mut text, &self.registry);
         text

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sea_orm::DbBackend;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
+use tracing::Instrument;
 
 use crate::app::App;
 use crate::domain::chore::Chore;
@@ -35,7 +36,7 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
         let app = app.clone();
         loops.spawn(async move {
             if let Err(error) = bus.run(&app.hub, &app.metrics).await {
-                tracing::error!(%error, "the bus between nodes cannot be used");
+                tracing::error!(cause = error.told(), "the bus between nodes cannot be used");
             }
         });
     }
@@ -44,11 +45,16 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
         notification::publish_due(&app).await.map(drop)
     });
     every(&mut loops, app, CHORES, "what was sent cannot be counted", |app| async move {
-        if Chore::Count.is_ours(&app).await? { tally::count(&app).await } else { Ok(()) }
+        if Chore::Count.is_ours(&app).await? {
+            let span = tracing::debug_span!(target: "tidings::trace", "count");
+            tally::count(&app).instrument(span).await?;
+        }
+        Ok(())
     });
     every(&mut loops, app, CHORES, "what is old cannot be deleted", |app| async move {
         if Chore::Sweep.is_ours(&app).await? {
-            let swept = sweep::sweep(&app).await?;
+            let span = tracing::debug_span!(target: "tidings::trace", "sweep");
+            let swept = sweep::sweep(&app).instrument(span).await?;
             tracing::info!(?swept, "swept");
         }
         Ok(())
@@ -69,7 +75,7 @@ where
         loop {
             ticks.tick().await;
             if let Err(error) = work(app.clone()).await {
-                tracing::warn!(%error, "{failure}");
+                tracing::warn!(cause = error.told(), "{failure}");
             }
         }
     });

@@ -45,6 +45,12 @@ pub struct LimitsConfig {
     /// How long an operation may take, in milliseconds.
     #[arg(long = "max-execution-millis", env = "TIDINGS_MAX_EXECUTION_MILLIS", default_value_t = Self::DEFAULT.execution_millis)]
     pub execution_millis: u64,
+    /// Queries and mutations under way at the same time; more are refused at once with `UNAVAILABLE`.
+    #[arg(long = "max-in-flight", env = "TIDINGS_MAX_IN_FLIGHT", default_value_t = Self::DEFAULT.in_flight)]
+    pub in_flight: usize,
+    /// Messages that a client may send on one socket in a minute; 0 for no limit.
+    #[arg(long = "socket-rate", env = "TIDINGS_SOCKET_RATE", default_value_t = Self::DEFAULT.socket_rate)]
+    pub socket_rate: u32,
     /// The most bytes of the body of a user's request.
     #[arg(long = "max-body-bytes", env = "TIDINGS_MAX_BODY_BYTES", default_value_t = Self::DEFAULT.body_bytes)]
     pub body_bytes: usize,
@@ -81,6 +87,8 @@ impl LimitsConfig {
         list_items: 10_000,
         page_size: 200,
         execution_millis: 10_000,
+        in_flight: 1_000,
+        socket_rate: 1_200,
         body_bytes: 256 * 1024,
         staff_body_bytes: 2 * 1024 * 1024,
         rate: 600,

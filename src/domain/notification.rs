@@ -45,6 +45,15 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// As metrics call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Announcement => "announcement",
+            Self::Reminder => "reminder",
+            Self::Message => "message",
+        }
+    }
+
     /// From a table.
     pub fn of(kind: i16) -> Self {
         match kind {

@@ -26,8 +26,9 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
         _ => None,
     };
     let code = code(cause);
-    if let Error::Internal(cause) = cause {
-        tracing::error!(error = ?cause, path = ?error.path, "a request failed");
+    if let Error::Internal(_) = cause {
+        // No path: clients choose the names of which it is made.
+        tracing::error!(cause = cause.told(), "a request failed");
     }
     let retry_after = if let Error::RateLimited { retry_after } = cause { Some(*retry_after) } else { None };
     set(error, code, field);

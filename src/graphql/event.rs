@@ -14,6 +14,7 @@ use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
 use super::context::{Call, Viewer};
+use super::flight::Flight;
 use super::guard::Admitted;
 use super::inbox::InboxItem;
 use super::live::ItemEdge;
@@ -101,6 +102,7 @@ struct Running {
     viewer: Viewer,
     variables: Variables,
     document: Arc<Positioned<OperationDefinition>>,
+    flight: Flight,
 }
 
 impl Events {
@@ -122,15 +124,18 @@ impl Events {
     }
 
     async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Box<Response>> {
-        let Admitted { request, document, .. } = admitted;
+        let Admitted { request, document, mut flight, .. } = admitted;
         let variables = request.variables.clone();
         let source = Arc::new(Mutex::new(None));
         let request = request.data(Handover(source.clone()));
         let mut beginning = library.execute_stream(with(request, document.clone(), Some(viewer.clone())));
         let refusal = caught(async { beginning.next().await.unwrap_or_default() }).await;
         match Handover(source).take() {
-            Some(source) => Ok(Running { events: self, source, viewer, variables, document }),
-            None => Err(Box::new(refusal)),
+            Some(source) => Ok(Running { events: self, source, viewer, variables, document, flight }),
+            None => {
+                flight.answered(&refusal);
+                Err(Box::new(refusal))
+            }
         }
     }
 }
@@ -141,9 +146,14 @@ impl Running {
         match running.source.next().await {
             Ok(event) => {
                 let answer = Box::pin(running.execute(event)).await;
+                running.flight.answered(&answer);
                 Some((answer, Some(running)))
             }
-            Err(error) => Some((failed(error), None)),
+            Err(error) => {
+                let answer = failed(error);
+                running.flight.answered(&answer);
+                Some((answer, None))
+            }
         }
     }
 

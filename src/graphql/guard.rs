@@ -15,17 +15,22 @@ mod weigh;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_graphql::parser::types::{ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::parser::{self, parse_query};
 use async_graphql::{Name, Positioned, Request, Response, Variables};
 use moka::future::Cache;
+use tokio::sync::Semaphore;
 
-use super::{Validator, Viewer};
+use super::flight::Flight;
+use super::{Operation, Validator, Viewer};
 use crate::app::App;
 use crate::auth::Role;
 use crate::config::LimitsConfig;
+use crate::error::Error;
 use documents::Persisted;
+pub use rate::Bucket;
 use rate::Rates;
 use refusal::Refusal;
 
@@ -42,6 +47,8 @@ pub struct Guard {
     passed: Cache<Arc<str>, Arc<Document>>,
     persisted: Persisted,
     rates: Rates,
+    /// Places for queries and mutations under way.
+    places: Arc<Semaphore>,
 }
 
 /// A request that may be executed.
@@ -49,9 +56,11 @@ pub struct Admitted {
     /// Without its document.
     pub request: Request,
     /// What it does.
-    pub operation: OperationType,
+    pub operation: Operation,
     /// Its operation with equal fields made one, which requests with the same document share.
     pub document: Arc<Merged>,
+    /// Counts it once it has ended.
+    pub flight: Flight,
 }
 
 type Merged = Positioned<OperationDefinition>;
@@ -66,7 +75,7 @@ struct Document {
 
 impl Guard {
     /// For a server with the settings of `app`.
-    pub fn new(app: &App, validator: Validator) -> Self {
+    pub fn new(app: &Arc<App>, validator: Validator) -> Self {
         let limits = &app.config.limits;
         // Each weighs at least its share of the bytes, so that the number of them is bounded, too.
         let share = limits.cached_document_bytes / limits.cached_documents.max(1);
@@ -74,18 +83,31 @@ impl Guard {
             .max_capacity(if limits.cached_documents == 0 { 0 } else { limits.cached_document_bytes.into() })
             .weigher(move |_, document: &Arc<Document>| document.bytes.max(share))
             .build();
-        Self { validator, passed, persisted: Persisted::new(&app.config), rates: Rates::new(limits) }
+        let places = Semaphore::new(limits.in_flight.min(Semaphore::MAX_PERMITS));
+        Self {
+            validator,
+            passed,
+            persisted: Persisted::new(&app.config),
+            rates: Rates::new(app),
+            places: Arc::new(places),
+        }
     }
 
     /// Lets a request pass with its document parsed, or answers why not. Without a viewer only introspection passes.
     ///
     /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations.
-    pub async fn admit(&self, app: &App, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
+    pub async fn admit(&self, app: &Arc<App>, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
         self.pass(app, viewer, request).await.map_err(Refusal::response)
     }
 
-    async fn pass(&self, app: &App, viewer: Option<&Viewer>, mut request: Request) -> Result<Admitted, Refusal> {
+    async fn pass(&self, app: &Arc<App>, viewer: Option<&Viewer>, mut request: Request) -> Result<Admitted, Refusal> {
+        let began_at = Instant::now();
         let limits = &app.config.limits;
+        // Whoever would only join a queue that is too long already is told at once, and has used up nothing.
+        let Ok(permit) = self.places.clone().try_acquire_owned() else {
+            app.metrics.shed.inc();
+            return Err(Refusal::of(Error::Unavailable("the server is overloaded, try again in a moment".into())));
+        };
         // One is taken in advance, so that what does not even parse is not for free.
         self.count(app, viewer, 1).await?;
         let registration = self.persisted.find(app, viewer, &mut request).await?;
@@ -104,7 +126,7 @@ impl Guard {
         };
         if viewer.is_none() && !is_introspection(&merged.node) {
             let message = "send a token: Authorization: Bearer …".to_owned();
-            return Err(Refusal::of(crate::error::Error::Unauthenticated(message)));
+            return Err(Refusal::of(Error::Unauthenticated(message)));
         }
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
         let most = if is_staff { limits.complexity.saturating_mul(STAFF) } else { limits.complexity };
@@ -120,11 +142,13 @@ impl Guard {
         self.persisted.register(registration).await;
         request.query = String::new();
         request.operation_name = None;
-        Ok(Admitted { request, operation: merged.node.ty, document: merged })
+        let operation = Operation::of(&merged.node);
+        let flight = Flight::new(app, operation.clone(), began_at, permit);
+        Ok(Admitted { request, operation, document: merged, flight })
     }
 
-    async fn count(&self, app: &App, viewer: Option<&Viewer>, operations: usize) -> Result<(), Refusal> {
-        self.rates.take(viewer, operations, app.now()).await.map_err(Refusal::of)
+    async fn count(&self, app: &Arc<App>, viewer: Option<&Viewer>, operations: usize) -> Result<(), Refusal> {
+        self.rates.take(app, viewer, operations).await.map_err(Refusal::of)
     }
 
     /// Everything that needs to be done once for a document.
@@ -176,9 +200,9 @@ fn parse(text: &str, limits: &LimitsConfig) -> Result<ExecutableDocument, Refusa
     })
 }
 
-type Operation<'a> = (Option<&'a Name>, &'a Positioned<OperationDefinition>);
+type Selected<'a> = (Option<&'a Name>, &'a Positioned<OperationDefinition>);
 
-fn select<'a>(document: &'a ExecutableDocument, name: Option<&str>) -> Result<Operation<'a>, Refusal> {
+fn select<'a>(document: &'a ExecutableDocument, name: Option<&str>) -> Result<Selected<'a>, Refusal> {
     let mut operations = document.operations.iter();
     let found = match name {
         Some(name) => operations.find(|(of, _)| of.is_some_and(|of| of == name)),
@@ -200,7 +224,7 @@ fn merge(
 }
 
 fn is_introspection(operation: &OperationDefinition) -> bool {
-    use async_graphql::parser::types::Selection;
+    use async_graphql::parser::types::{OperationType, Selection};
     operation.ty == OperationType::Query
         && operation.selection_set.node.items.iter().all(|selection| match &selection.node {
             Selection::Field(field) => field.node.name.node.starts_with("__"),

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::config::Config;
+use crate::http::observe::REQUEST_ID;
 
 /// How long a browser may remember what it was allowed; Chrome takes no more.
 const MAX_AGE: Duration = Duration::from_hours(2);
@@ -25,7 +26,7 @@ pub fn layer(config: &Config) -> Option<CorsLayer> {
         .allow_origin(origin)
         .allow_methods([Method::GET, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([header::RETRY_AFTER])
+        .expose_headers([header::RETRY_AFTER, REQUEST_ID])
         .max_age(MAX_AGE);
     Some(layer)
 }

@@ -8,7 +8,7 @@ use async_graphql::Response as GraphqlResponse;
 use axum::http::header;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::{Stream, StreamExt, iter, once};
+use futures_util::stream::{Stream, StreamExt, iter, once, poll_fn};
 use serde::Serialize;
 use serde_json::json;
 
@@ -22,8 +22,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
 /// cut off (the token has expired, or the server restarts), and its client comes back.
-pub fn answer(server: &Server, viewer: Viewer, claims: &Claims, session: Session, admitted: Admitted) -> Response {
-    let left = left(&server.app, claims);
+pub fn answer(server: &Server, (viewer, claims): (Viewer, Claims), session: Session, admitted: Admitted) -> Response {
+    let left = left(&server.app, &claims);
     let sessions = server.sessions.clone();
     let cut_off = async move {
         let _session = session;
@@ -44,8 +44,11 @@ pub fn refused(response: &GraphqlResponse) -> Response {
 }
 
 fn sent(events: impl Stream<Item = Event> + Send + 'static) -> Response {
-    let events = Sse::new(events.map(Ok::<_, Infallible>).boxed());
-    let mut answer = events.keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    let mut events = events.map(Ok::<_, Infallible>).boxed();
+    // What is logged of the stream goes by the id of the request that began it.
+    let span = tracing::Span::current();
+    let events = poll_fn(move |context| span.in_scope(|| events.poll_next_unpin(context)));
+    let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     // Proxies that gather an answer before they pass it on (nginx) are told not to.
     answer.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
     answer

@@ -72,11 +72,12 @@ pub async fn get(
         Ok(request) => request,
         Err(error) => return refusal(media, StatusCode::BAD_REQUEST, &error),
     };
-    let admitted = match server.schema.admit(viewer, request).await {
+    let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
         Err(response) => return answer::answer(media, &response),
     };
-    if admitted.operation == OperationType::Mutation {
+    if admitted.operation.kind == OperationType::Mutation {
+        admitted.flight.ended("BAD_USER_INPUT");
         let error = Error::bad_input("query", "must be a query: mutations are sent by POST");
         let mut answer = refusal(media, StatusCode::METHOD_NOT_ALLOWED, &error);
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
@@ -189,16 +190,19 @@ async fn execute(
     caller: Option<(Viewer, Claims)>,
     admitted: Admitted,
 ) -> Response {
-    match caller {
+    let operation = admitted.operation.clone();
+    let mut answer = match caller {
         Some((viewer, claims)) if media == EVENTS => match server.sessions.enter(&viewer) {
-            Ok(session) => events::answer(server, viewer, &claims, session, admitted),
+            Ok(session) => events::answer(server, (viewer, claims), session, admitted),
             Err(error) => unknown(media, &error),
         },
         caller => {
             let viewer = caller.map(|(viewer, _)| viewer);
             answer::answer(media, &server.schema.run(viewer, admitted).await)
         }
-    }
+    };
+    answer.extensions_mut().insert(operation);
+    answer
 }
 
 /// Who is calling; nobody where there is no token and introspection needs none.

@@ -4,6 +4,7 @@
 //! One task a socket. What it waits for besides its client are its operations, the end of its token, and the end of
 //! the server.
 
+mod close;
 mod message;
 
 use std::time::Duration;
@@ -16,13 +17,15 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{BoxStream, StreamExt, once};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_stream::StreamMap;
+use tracing::Instrument;
 
 use super::graphql::answer::{described, is_refused};
 use super::session::{Session, left};
-use super::{Server, cors, graphql};
+use super::{Server, cors, graphql, observe};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Bucket, Viewer};
+use close::{Close, Ending, end};
 use message::{Received, complete, error, next};
 
 const PROTOCOL: &str = "graphql-transport-ws";
@@ -45,24 +48,6 @@ const PING_AFTER: Duration = Duration::from_secs(25);
 /// The most operations of a socket at the same time.
 const OPERATIONS: usize = 32;
 
-/// Why a socket is closed: the protocol's codes, and those of RFC 6455 with IANA's additions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-enum Close {
-    TooBig = 1009,
-    ServiceRestart = 1012,
-    TryAgainLater = 1013,
-    BadRequest = 4400,
-    Unauthorized = 4401,
-    Forbidden = 4403,
-    InitTimeout = 4408,
-    SubscriberExists = 4409,
-    TooManyInits = 4429,
-}
-
-/// How a socket ends: by a word of ours, or because the client has gone.
-type Ending = Option<(Close, String)>;
-
 /// Switches to the protocol, if that is what the client asks for.
 pub fn upgrade(
     server: Server,
@@ -84,12 +69,14 @@ pub fn upgrade(
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }
     let token = graphql::bearer(headers).map(str::to_owned);
+    // The session goes by the id of the request that began it.
+    let span = observe::span(headers);
     upgrade
         .max_message_size(2 * MESSAGE_BYTES)
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(0)
-        .on_upgrade(move |socket| Connection::new(server, socket).serve(token))
+        .on_upgrade(move |socket| Connection::new(server, socket).serve(token).instrument(span))
 }
 
 /// What an operation gives.
@@ -107,6 +94,8 @@ struct Connection {
     client: Option<Client>,
     heard_at: Instant,
     is_pinged: bool,
+    /// Messages that the client may still send.
+    messages: Bucket,
 }
 
 /// Who has shown a token.
@@ -118,12 +107,17 @@ struct Client {
 
 impl Connection {
     fn new(server: Server, socket: WebSocket) -> Self {
-        Self { server, socket, operations: StreamMap::new(), client: None, heard_at: Instant::now(), is_pinged: false }
+        let messages = Bucket::full(server.app.config.limits.socket_rate, server.app.now());
+        let (operations, client, heard_at) = (StreamMap::new(), None, Instant::now());
+        Self { server, socket, operations, client, heard_at, is_pinged: false, messages }
     }
 
     /// From the upgrade to the close. `token` was sent with the upgrade, and counts where the init has none.
     async fn serve(mut self, token: Option<String>) {
+        let began_at = Instant::now();
         let ending = self.converse(token).await;
+        let code = ending.as_ref().map(|(code, _)| *code as u16);
+        tracing::debug!(target: "tidings::request", code, seconds = began_at.elapsed().as_secs(), "session ended");
         if let Some((code, reason)) = ending {
             // A close frame holds 123 bytes of reason.
             let reason: String = reason.chars().take(60).collect();
@@ -167,6 +161,10 @@ impl Connection {
     async fn hear(&mut self, message: Message, token: Option<&str>) -> Result<(), Ending> {
         self.heard_at = Instant::now();
         self.is_pinged = false;
+        let rate = self.server.app.config.limits.socket_rate;
+        if rate > 0 && self.messages.take(rate, 1, self.server.app.now()) > 0 {
+            return end(Close::TooMany, "too many messages a minute");
+        }
         let text = match message {
             Message::Text(text) if text.len() > MESSAGE_BYTES => {
                 return end(Close::TooBig, "a message has at most 64 KiB");
@@ -177,7 +175,7 @@ impl Connection {
             Message::Close(_) => return Err(None),
         };
         match message::parse(&text).map_err(|why| Some((Close::BadRequest, why)))? {
-            Received::Init(_) if self.client.is_some() => end(Close::TooManyInits, "too many initialisation requests"),
+            Received::Init(_) if self.client.is_some() => end(Close::TooMany, "too many initialisation requests"),
             Received::Init(payload) => {
                 let token = payload.token().or(token.map(str::to_owned));
                 self.client = Some(admit(&self.server, token).await?);
@@ -225,7 +223,7 @@ impl Connection {
             Ok(admitted) => admitted,
             Err(refusal) => return self.send(error(&id, &refusal.errors)).await,
         };
-        let is_subscription = admitted.operation == OperationType::Subscription;
+        let is_subscription = admitted.operation.kind == OperationType::Subscription;
         let responses = self.server.schema.stream(viewer, admitted);
         let output = move |response: GraphqlResponse| {
             let has_nothing = response.data == GraphqlValue::Null && !response.errors.is_empty();
@@ -268,10 +266,6 @@ impl Connection {
             Ok(Err(_)) | Err(_) => Err(None),
         }
     }
-}
-
-fn end(code: Close, reason: &str) -> Result<(), Ending> {
-    Err(Some((code, reason.to_owned())))
 }
 
 /// The client behind a token, if he may have one session more.

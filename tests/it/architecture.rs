@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Modules of `src/`, lowest first; those of one line may know each other. `app` holds the caches of `domain`, whose
 /// operations all take it.
 const FLOORS: [&[&str]; 9] = [
-    &["error", "clock", "config", "metrics", "operations", "seal"],
+    &["error", "clock", "config", "metrics", "operations", "seal", "telemetry"],
     &["sql", "database"],
     &["auth"],
     &["hub"],

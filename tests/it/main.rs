@@ -19,6 +19,7 @@ mod matrix;
 mod metrics;
 mod migrate;
 mod model;
+mod operate;
 mod overview;
 mod schema;
 mod send;

@@ -44,6 +44,8 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
         let mut behind = users.to_vec();
         while !behind.is_empty() {
             let pulled = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await)?;
+            app.metrics.syncs.inc_by(pulled.moved);
+            app.metrics.items_made.inc_by(pulled.items);
             reached = reached.min(pulled.end);
             behind = pulled.behind;
         }
@@ -76,6 +78,10 @@ struct Pulled {
     behind: Vec<UserId>,
     /// How many of the users there are.
     found: usize,
+    /// How many of them were behind, and so moved on.
+    moved: u64,
+    /// How many items that made.
+    items: u64,
 }
 
 /// One step.
@@ -85,11 +91,12 @@ async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now:
     let gap = |of: &Locked| end.0 - of.cursor.0;
     let (near, far): (Vec<Locked>, Vec<Locked>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
+    let (mut behind, mut moved, mut made, mut near_items) = (Vec::new(), near.len() as u64, 0, 0);
     if !near.is_empty() {
         let items = walk_log(txn, tenant, &near, end, now).await?;
         move_cursors(txn, tenant, &near, end, Moved { items, amended, now }).await?;
+        near_items = items;
     }
-    let (mut behind, mut made) = (Vec::new(), 0);
     for of in far {
         if made >= ITEMS_PER_TRANSACTION {
             behind.push(of.user);
@@ -98,11 +105,12 @@ async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now:
         let (reached, items) = walk_channels(txn, tenant, of, end, now).await?;
         move_cursors(txn, tenant, &[of], reached, Moved { items, amended, now }).await?;
         made += items;
+        moved += 1;
         if reached < end {
             behind.push(of.user);
         }
     }
-    Ok(Pulled { end, behind, found })
+    Ok(Pulled { end, behind, found, moved, items: near_items + made })
 }
 
 /// The log when the users were locked.

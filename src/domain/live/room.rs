@@ -94,7 +94,7 @@ impl Room {
             let has_look = self.audience.next_look(now).is_some_and(|at| at <= now);
             if !is_paused && (!self.touched.is_empty() || self.members.has_work(now) || has_look) {
                 if let Err(error) = self.step().await {
-                    tracing::warn!(%error, "live sessions are late");
+                    tracing::warn!(cause = error.told(), "live sessions are late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
                 }
                 continue;

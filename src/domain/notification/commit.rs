@@ -15,6 +15,7 @@ use crate::database::transaction;
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::metrics::Published;
 
 /// Sends that go into one transaction, unless a single batch has more.
 const DRAFTS_PER_TRANSACTION: usize = 1000;
@@ -111,6 +112,17 @@ async fn settle(app: &App, tenant: &Tenant, jobs: Vec<Job>) {
     }
 }
 
+/// Counts what was published, now that it is on disk.
+fn count(app: &App, outcomes: &[Result<Vec<Outcome>>]) {
+    for outcome in outcomes.iter().flatten().flatten() {
+        if let Outcome::New(of) = outcome
+            && of.seq.is_some()
+        {
+            app.metrics.published.get_or_create(&Published { kind: of.kind.name() }).inc();
+        }
+    }
+}
+
 fn lost() -> Result<Vec<Outcome>> {
     Err(Error::internal("a send got lost"))
 }
@@ -128,6 +140,7 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<Draft>]) -> Result
         match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
             Ok(Written::All(outcomes, notice)) => {
                 app.hub.tell(notice);
+                count(app, &outcomes);
                 let mut outcomes = outcomes.into_iter();
                 let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);
                 return Ok((0..jobs.len()).map(of).collect());

@@ -2,6 +2,7 @@
 
 use entity::ids::{Seq, TenantId};
 use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
+use tracing::Instrument;
 
 use super::draft::Draft;
 use super::envelope::Envelope;
@@ -15,6 +16,7 @@ use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::{self, Tenant};
 use crate::error::Result;
 use crate::hub::Notice;
+use crate::metrics::Published;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// Notifications of one transaction.
@@ -53,9 +55,14 @@ pub async fn publish_due(app: &App) -> Result<usize> {
         let tenant = tenant::by_id(app, tenant).await?;
         let catalogue = catalogue::current(app, &tenant).await?;
         // Nothing where the catalogue has changed meanwhile: then once more, by the new one.
-        if let Some((many, notice)) = transaction!(app.db, |txn| publish_some(txn, app, &tenant, &catalogue).await)? {
+        let span = tracing::debug_span!(target: "tidings::trace", "publish_due");
+        let some = async { transaction!(app.db, |txn| publish_some(txn, app, &tenant, &catalogue).await) };
+        if let Some((kinds, notice)) = some.instrument(span).await? {
             app.hub.tell(notice);
-            published += many;
+            for kind in &kinds {
+                app.metrics.published.get_or_create(&Published { kind: kind.name() }).inc();
+            }
+            published += kinds.len();
         }
     }
     Ok(published)
@@ -73,11 +80,11 @@ async fn publish_some(
     app: &App,
     tenant: &Tenant,
     catalogue: &Catalogue,
-) -> Result<Option<(usize, Notice)>> {
+) -> Result<Option<(Vec<Kind>, Notice)>> {
     let now = app.now();
     let ids = claim(txn, tenant, now).await?;
     if ids.is_empty() {
-        return Ok(Some((0, Notice::of(tenant.id))));
+        return Ok(Some((Vec::new(), Notice::of(tenant.id))));
     }
     let due = load(txn, tenant, catalogue, &ids).await?;
     let envelopes: Vec<&Envelope> = due.iter().map(|(_, envelope)| envelope).collect();
@@ -96,7 +103,8 @@ async fn publish_some(
     }
     let notice = publish::publish(txn, tenant, &all, &channels).await?;
     forget(txn, tenant, &ids).await?;
-    Ok(Some((ids.len(), notice)))
+    let kinds = due.iter().map(|(_, envelope)| envelope.kind).collect();
+    Ok(Some((kinds, notice)))
 }
 
 /// Locks the rows of what is due, so that another node waits, and then does not find them any more.

@@ -6,8 +6,12 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::graphql::error_code;
+use crate::graphql::{error_code, outcome};
 use crate::http::events;
+
+/// What came of a request, as metrics and logs call it: goes with the answer as far as the log.
+#[derive(Clone, Debug)]
+pub struct Code(pub String);
 
 const GRAPHQL_JSON: &str = "application/graphql-response+json";
 /// The media type of requests, and the older one of answers.
@@ -38,20 +42,23 @@ pub fn not_acceptable() -> Response {
 
 /// What came of a request that the schema has seen.
 pub fn answer(media: &'static str, response: &GraphqlResponse) -> Response {
+    let code = outcome(response);
     if !is_refused(response) {
         return match serde_json::to_string(response) {
-            Ok(body) => respond(media, StatusCode::OK, body),
+            Ok(body) => {
+                let mut answer = respond(media, StatusCode::OK, body);
+                answer.extensions_mut().insert(Code(code));
+                answer
+            }
             Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
         };
     }
     let extension = |name: &str| response.errors.first()?.extensions.as_ref()?.get(name).cloned();
-    let code = match extension("code") {
-        Some(Value::String(code)) => code,
-        _ => String::new(),
-    };
     let status = status(&code, media);
     if media == EVENTS && status == StatusCode::OK {
-        return events::refused(response);
+        let mut answer = events::refused(response);
+        answer.extensions_mut().insert(Code(code));
+        return answer;
     }
     let mut answer = match serde_json::to_string(&json!({ "errors": response.errors })) {
         Ok(body) => respond(media, status, body),
@@ -62,7 +69,8 @@ pub fn answer(media: &'static str, response: &GraphqlResponse) -> Response {
     {
         answer.headers_mut().insert(header::RETRY_AFTER, seconds);
     }
-    authenticate(&mut answer);
+    answer.extensions_mut().insert(Code(code));
+    help(&mut answer);
     answer
 }
 
@@ -89,11 +97,12 @@ fn status(code: &str, media: &str) -> StatusCode {
 
 /// To a request that the schema has not seen.
 pub fn refusal(media: &'static str, status: StatusCode, error: &Error) -> Response {
-    if let Error::Internal(cause) = error {
-        tracing::error!(error = ?cause, "a request failed");
+    if let Error::Internal(_) = error {
+        tracing::error!(cause = error.told(), "a request failed");
     }
     let mut answer = respond(media, status, json!({ "errors": [described(error)] }).to_string());
-    authenticate(&mut answer);
+    answer.extensions_mut().insert(Code(error_code(error).into()));
+    help(&mut answer);
     answer
 }
 
@@ -108,11 +117,14 @@ pub fn described(error: &Error) -> serde_json::Value {
     json!({ "message": error.to_string(), "extensions": extensions })
 }
 
-/// Says how to authenticate to whoever has not (RFC 9110, section 15.5.2).
-fn authenticate(answer: &mut Response) {
-    if answer.status() == StatusCode::UNAUTHORIZED {
-        answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
+/// Says how to authenticate to whoever has not (RFC 9110, section 15.5.2), and when to come back where we are too busy.
+fn help(answer: &mut Response) {
+    let (name, value) = match answer.status() {
+        StatusCode::UNAUTHORIZED => (header::WWW_AUTHENTICATE, "Bearer"),
+        StatusCode::SERVICE_UNAVAILABLE => (header::RETRY_AFTER, "1"),
+        _ => return,
+    };
+    answer.headers_mut().insert(name, HeaderValue::from_static(value));
 }
 
 fn respond(media: &'static str, status: StatusCode, body: String) -> Response {

@@ -54,6 +54,9 @@ async fn what_breaks_the_protocol_is_closed_with_its_code() {
             let refusal = Socket::try_connect(&node.address, protocol).await.err().unwrap();
             assert!(refusal.contains("400"), "{refusal}");
         }
+        let mut binary = Socket::connect(&node.address).await;
+        binary.say_bytes(init(&token).to_string().as_bytes()).await;
+        assert_eq!(binary.close_code().await, 4400);
         let mut silent = Socket::connect(&node.address).await;
         assert_eq!(silent.close_code().await, 4408);
         node.stop().await;
@@ -226,6 +229,29 @@ async fn a_subscription_is_written_as_any_query_and_has_one_field() {
             let refusal = socket.hear().await;
             assert_eq!(refusal["payload"][0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED", "{refusal}");
         }
+        drop(socket);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_socket_has_so_many_messages_a_minute() {
+    let change = |settings: &mut tidings::config::Config| settings.limits.socket_rate = 6;
+    with_settings(Kind::Sqlite, change, async |app| {
+        let node = app.listen().await;
+        let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
+        let ping = json!({ "type": "ping" });
+        for _ in 0..5 {
+            socket.say(ping.clone()).await;
+            assert_eq!(socket.hear().await["type"], "pong");
+        }
+        // One has come back meanwhile.
+        app.advance(chrono::TimeDelta::seconds(10));
+        socket.say(ping.clone()).await;
+        assert_eq!(socket.hear().await["type"], "pong");
+        socket.say(ping).await;
+        assert_eq!(socket.hear().await, json!({ "close": 4429, "reason": "too many messages a minute" }));
         drop(socket);
         node.stop().await;
     })

@@ -1,6 +1,8 @@
 //! Other programs: the server itself as its users run it, and a Redis of a test's own.
 
+use std::fs::File;
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -27,30 +29,53 @@ async fn wait_for(address: &str) {
 /// A server process.
 pub struct Process {
     pub address: String,
-    url: String,
+    settings: Vec<(String, String)>,
+    log: Option<PathBuf>,
     child: Child,
 }
 
 impl Process {
     /// Serving the database at `url`.
     pub async fn start(url: &str) -> Self {
-        let address = format!("127.0.0.1:{}", free_port());
-        let child = Self::spawn(&address, url);
-        wait_for(&address).await;
-        Self { address, url: url.to_owned(), child }
+        Self::start_with(url, &[], None).await
     }
 
-    fn spawn(address: &str, url: &str) -> Child {
+    /// The same with further settings, and its log in a file.
+    pub async fn start_with(url: &str, further: &[(&str, &str)], log: Option<&Path>) -> Self {
+        let address = format!("127.0.0.1:{}", free_port());
+        let usual = [
+            ("TIDINGS_LISTEN", address.as_str()),
+            ("DATABASE_URL", url),
+            ("TIDINGS_SECRET", SECRET),
+            ("TIDINGS_LOG", "warn"),
+        ];
+        let settings: Vec<_> =
+            usual.iter().chain(further).map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let log = log.map(Path::to_owned);
+        let child = Self::spawn(&settings, log.as_deref());
+        wait_for(&address).await;
+        Self { address, settings, log, child }
+    }
+
+    fn spawn(settings: &[(String, String)], log: Option<&Path>) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
-        command.args(["serve", "--log", "warn"]).stdin(Stdio::null());
-        command.env_clear().envs([("TIDINGS_LISTEN", address), ("DATABASE_URL", url), ("TIDINGS_SECRET", SECRET)]);
+        command.arg("serve").stdin(Stdio::null()).env_clear().envs(settings.iter().cloned());
+        if let Some(log) = log {
+            command.stderr(File::create(log).expect("the log can be written"));
+        }
         command.spawn().expect("the server starts")
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub fn stop(mut self) {
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(asked.expect("there is kill").success() && self.child.wait().expect("it ends").success());
     }
 
     /// `kill -9`, and started again at the same address.
     pub async fn kill_and_start(&mut self) {
         self.child.kill().and_then(|()| self.child.wait()).expect("it can be killed");
-        self.child = Self::spawn(&self.address, &self.url);
+        self.child = Self::spawn(&self.settings, self.log.as_deref());
         wait_for(&self.address).await;
     }
 

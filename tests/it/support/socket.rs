@@ -89,6 +89,10 @@ impl Socket {
         self.say_text(&message.to_string()).await;
     }
 
+    pub async fn say_bytes(&mut self, bytes: &[u8]) {
+        let _ = self.0.send(Message::binary(bytes.to_vec())).await;
+    }
+
     pub async fn say_text(&mut self, text: &str) {
         // Whether the server still listens shows when it is heard.
         let _ = self.0.send(Message::text(text)).await;

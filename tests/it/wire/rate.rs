@@ -1,13 +1,16 @@
 //! How much one caller may do in a minute.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidings::auth::Role;
 use tidings::config::Config;
+use tokio::time::{Instant, sleep};
 
 use super::{code, post, raw};
-use crate::support::{Kind, with_settings};
+use crate::support::{Kind, PATIENCE, Redis, TestApp, with_settings};
 
 fn six_a_minute(settings: &mut Config) {
     settings.limits.rate = 6;
@@ -62,4 +65,70 @@ async fn each_caller_has_his_own_share() {
         assert_eq!(app.admin().send("{ groups { code } }", json!({})).await.0, StatusCode::OK);
     })
     .await;
+}
+
+/// Lets both nodes find Redis: `ben` asks until they count together.
+async fn both_share(nodes: [&TestApp; 2]) {
+    for node in nodes {
+        let until = Instant::now() + PATIENCE;
+        while node.app.metrics.rate_shared.get() == 0 {
+            assert!(Instant::now() < until, "Redis is not found");
+            node.user("ben").send("{ viewer { id } }", json!({})).await;
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// One bucket of six for both nodes, told by another user each time until no answer of Redis was late.
+async fn one_bucket(nodes: [&TestApp; 2], name: &str) {
+    for attempt in 0.. {
+        both_share(nodes).await;
+        let alone = || nodes.map(|node| node.app.metrics.rate_alone.get());
+        let (before, mut statuses) = (alone(), Vec::new());
+        let user = format!("{name}{attempt}");
+        for turn in 0..8 {
+            statuses.push(nodes[turn % 2].user(&user).send("{ viewer { id } }", json!({})).await.0);
+        }
+        if alone() == before {
+            let (ok, refused) = (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(statuses, [ok, ok, ok, ok, ok, ok, refused, refused]);
+            let (_, answer) = nodes[0].user(&user).send("{ viewer { id } }", json!({})).await;
+            assert_eq!(answer["errors"][0]["extensions"]["retryAfter"], 10);
+            return;
+        }
+        assert!(attempt < 20, "Redis is always late");
+    }
+}
+
+#[tokio::test]
+async fn nodes_share_a_callers_rate_in_redis_and_count_alone_while_it_is_away() {
+    let Some(mut redis) = Redis::start().await else { return };
+    let Some(database) = Kind::Postgres.make().await else { return };
+    let url = redis.url();
+    let start = async || {
+        let change = |settings: &mut Config| {
+            six_a_minute(settings);
+            settings.redis_url = Some(url.clone());
+        };
+        TestApp::start_with(&database.url, change).await
+    };
+    let (one, other) = (start().await, start().await);
+    let nodes = [&one, &other];
+    one_bucket(nodes, "ada").await;
+    redis.stop();
+    for node in nodes {
+        let mut statuses = Vec::new();
+        for _ in 0..7 {
+            statuses.push(node.user("chris").send("{ viewer { id } }", json!({})).await.0);
+        }
+        assert!(statuses[..6].iter().all(|status| *status == StatusCode::OK), "{statuses:?}");
+        assert_eq!(statuses[6], StatusCode::TOO_MANY_REQUESTS, "a node alone counts, too");
+        assert_eq!(node.app.metrics.rate_shared.get(), 0);
+    }
+    redis.start_again().await;
+    one_bucket(nodes, "dora").await;
+    for node in [one, other] {
+        node.app.db.clone().close().await.expect("connections close");
+    }
+    database.remove().await;
 }

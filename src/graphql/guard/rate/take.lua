@@ -1,0 +1,14 @@
+-- Takes ARGV[2] operations out of the bucket KEYS[1], which holds the ARGV[1] of a minute, at the instant ARGV[3] (ms).
+-- Returns what is missing, in 1/60,000 of an operation; 0 where it was taken. As bucket.rs has it.
+local rate, asked, now = tonumber(ARGV[1]), tonumber(ARGV[2]) * 60000, tonumber(ARGV[3])
+local full = rate * 60000
+local kept = redis.call('HMGET', KEYS[1], 'left', 'at')
+local left, at = tonumber(kept[1] or full), tonumber(kept[2] or now)
+left = math.min(full, left + math.max(0, now - at) * rate)
+asked = math.min(asked, full)
+local missing = 0
+if asked > left then missing = asked - left else left = left - asked end
+redis.call('HSET', KEYS[1], 'left', string.format('%.0f', left), 'at', string.format('%.0f', math.max(at, now)))
+-- After a minute it is full again, and need not be kept.
+redis.call('PEXPIRE', KEYS[1], 61000)
+return missing

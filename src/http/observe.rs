@@ -1,0 +1,106 @@
+//! What is seen of every HTTP request from outside: its id, its line in the log, its span, its count.
+//!
+//! None of that says who asks, for what, or with which token: of an address only the route, of a query only its kind and
+//! the field of our own schema.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
+
+use super::Server;
+use super::graphql::answer::Code;
+use crate::graphql::Operation;
+use crate::metrics::Http;
+use crate::telemetry;
+
+/// Names a request, to whoever sent it and in the log.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Characters of an id that somebody before us gave.
+const ID: usize = 64;
+
+/// Wraps everything that is served.
+pub async fn observe(State(server): State<Server>, mut request: Request, next: Next) -> Response {
+    let began_at = Instant::now();
+    let id = given(request.headers()).unwrap_or_else(new);
+    // Handlers find it there, whoever gave it.
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+    let method = method(request.method());
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let path = path.as_ref().map_or("other", MatchedPath::as_str);
+    let span = span(request.headers());
+    // Of the layers only the log knows the outer span: to a collector this is the whole request.
+    let trace = span.in_scope(|| {
+        tracing::debug_span!(
+            target: "tidings::trace", "http", otel.name = format_args!("{method} {path}"), otel.kind = "server",
+            http.request.method = method, http.route = path, http.response.status_code = Empty, request.id = text(&id),
+            graphql.operation.type = Empty, graphql.operation = Empty, code = Empty
+        )
+    });
+    telemetry::continue_trace(&trace, request.headers());
+    let mut answer = next.run(request).instrument(trace.clone()).instrument(span.clone()).await;
+
+    let status = answer.status().as_u16();
+    let operation = answer.extensions().get::<Operation>();
+    let (kind, name) = operation.map_or(("none", "none"), |operation| (operation.kind(), operation.name.as_str()));
+    let code = answer.extensions().get::<Code>().map_or("none", |Code(code)| code);
+    trace.record("http.response.status_code", status).record("graphql.operation.type", kind);
+    trace.record("graphql.operation", name).record("code", code);
+    let micros = u64::try_from(began_at.elapsed().as_micros()).unwrap_or(u64::MAX);
+    span.in_scope(|| {
+        // Overload is counted: a line for each who is turned away would add to it.
+        if code == "INTERNAL" || (status >= 500 && code != "UNAVAILABLE") {
+            tracing::warn!(target: "tidings::request", method, path, status, micros, kind, operation = name, code, "failed");
+        } else {
+            tracing::debug!(target: "tidings::request", method, path, status, micros, kind, operation = name, code, "answered");
+        }
+    });
+    server.app.metrics.http_answers.get_or_create(&Http { status }).inc();
+    answer.headers_mut().insert(REQUEST_ID, id);
+    answer
+}
+
+/// The span that everything logged of a request stands in; also of a session, which goes by the request that began it.
+pub fn span(headers: &HeaderMap) -> Span {
+    tracing::error_span!("request", id = headers.get(REQUEST_ID).map(text))
+}
+
+/// The id that a proxy gave: up to 64 visible characters of ASCII.
+fn given(headers: &HeaderMap) -> Option<HeaderValue> {
+    let id = headers.get(REQUEST_ID)?;
+    let is_sane = (1..=ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic);
+    is_sane.then(|| id.clone())
+}
+
+/// 16 random bytes as hexadecimal digits.
+fn new() -> HeaderValue {
+    let mut random = [0_u8; 16];
+    // Without randomness there are no keys either, and nobody is served for long.
+    let _ = getrandom::fill(&mut random);
+    let mut id = String::with_capacity(32);
+    for byte in random {
+        let _ = write!(id, "{byte:02x}");
+    }
+    HeaderValue::from_str(&id).unwrap_or_else(|_| HeaderValue::from_static("none"))
+}
+
+fn text(id: &HeaderValue) -> &str {
+    id.to_str().unwrap_or_default()
+}
+
+/// A method by its name, where it is one that we know.
+fn method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

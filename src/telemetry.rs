@@ -1,0 +1,92 @@
+//! What is told of the server while it runs: logs on standard error, and traces where somebody collects them.
+//!
+//! Spans of the target `tidings::trace` go to the collector and, unless somebody asks for them, nowhere else. Without a
+//! collector nothing listens to them, and such a span costs a look at a flag.
+
+use std::io::IsTerminal;
+
+use axum::http::HeaderMap;
+use opentelemetry::propagation::{Extractor, TextMapPropagator};
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::{Level, Span};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::config::{LogConfig, LogFormat};
+use crate::error::{Error, Result};
+
+/// Sends what is left of the traces when it is dropped.
+#[derive(Debug)]
+pub struct Telemetry(Option<SdkTracerProvider>);
+
+/// Begins to log, and to trace where an endpoint is set. Once a process.
+pub fn start(config: &LogConfig) -> Result<Telemetry> {
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let provider = config.otlp.as_deref().map(provider).transpose()?;
+    let traces = provider.as_ref().map(|provider| {
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("tidings"));
+        let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false).with_target(false);
+        layer.with_filter(Targets::new().with_target("tidings::trace", Level::DEBUG))
+    });
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match config.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+    };
+    tracing_subscriber::registry().with(traces).with(lines.with_filter(filter)).try_init().map_err(Error::internal)?;
+    Ok(Telemetry(provider))
+}
+
+/// Batches in a thread of its own, sent by HTTP as protobuf. Samplers, headers and what a span says of the service are
+/// set by the standard's own variables (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, …).
+fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
+    let unusable = |error| Error::Config(format!("OTEL_EXPORTER_OTLP_ENDPOINT={endpoint} cannot be used: {error}"));
+    let exporter = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
+    let exporter = exporter.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')));
+    let exporter = exporter.build().map_err(unusable)?;
+    let named = Resource::builder();
+    // Without a name of the operator's choice the library says `unknown_service`.
+    let is_named = Resource::builder()
+        .build()
+        .get(&"service.name".into())
+        .is_some_and(|name| !name.as_str().starts_with("unknown_service"));
+    let named = if is_named { named } else { named.with_service_name("tidings") };
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(named.build()).build())
+}
+
+/// Makes a span part of the trace that a request belongs to, by its `traceparent` (W3C Trace Context).
+pub fn continue_trace(span: &Span, headers: &HeaderMap) {
+    if span.is_disabled() || !headers.contains_key("traceparent") {
+        return;
+    }
+    // One that is malformed is none.
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
+}
+
+struct Headers<'a>(&'a HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(axum::http::HeaderName::as_str).collect()
+    }
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Some(provider) = &self.0 {
+            // A collector that is away does not get the last of it.
+            let _ = provider.shutdown();
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What an operator sees of the server, and what it does when its database is slow or away.
+
+mod logs;
+mod metrics;
+mod overload;
+mod restart;
+mod traces;

@@ -1,0 +1,124 @@
+//! What the server writes down, and above all what it does not.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+use tidings::auth::{Claims, Role, sign};
+use tower::ServiceExt;
+
+use crate::support::{Kind, Process, SECRET, Socket, with};
+
+const USER: &str = "ada.lovelace@example.org";
+const TITLE: &str = "Your diagnosis is ready";
+
+fn token(role: Role, sub: &str) -> String {
+    let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
+    sign(SECRET, &claims).unwrap()
+}
+
+/// Uses the server in all kinds of ways, well and badly.
+async fn use_it(server: &Process) {
+    let (user, admin) = (token(Role::User, USER), token(Role::Admin, "operator"));
+    let define = "mutation { saveMessageType(input: { code: \"visit\", title: \"Visits\", template: { \
+        title: \"{{ params.missing }}\" } }) { code } }";
+    server.ask(&admin, define, json!({})).await.unwrap();
+    let message = "mutation($to: ID!, $title: String!) { sendMessage(input: { type: \"visit\", to: $to, \
+        content: { title: $title } }) { notification { id } } }";
+    server.ask(&admin, message, json!({ "to": USER, "title": TITLE })).await;
+    server.ask(&user, "{ viewer { id inbox { nodes { title } } } }", json!({})).await.unwrap();
+    server.ask(&user, &format!("{{ user(id: \"{USER}\") {{ nonsense }} "), json!({})).await;
+    server.ask(&user, "query($id: ID!) { node(id: $id) { id } }", json!({ "id": TITLE })).await;
+    server.ask(&format!("{user}x"), "{ viewer { id } }", json!({})).await;
+    let address = format!("http://{}/graphql", server.address);
+    let client = reqwest::Client::new();
+    // As it stands in an address: `{ viewer { id } }`, and the title as a variable.
+    let title = TITLE.replace(' ', "%20");
+    let get = client.get(format!("{address}?query=%7Bviewer%7Bid%7D%7D&variables=%7B%22a%22%3A%22{title}%22%7D"));
+    let answer = get.bearer_auth(&user).header("x-request-id", "of-the-proxy-1").send().await.unwrap();
+    assert_eq!(answer.headers()["x-request-id"], "of-the-proxy-1");
+    let lost = client.get(format!("http://{}/{user}/{USER}", server.address)).send().await.unwrap();
+    assert_eq!(lost.status(), 404);
+    let mut socket = Socket::open(&server.address, &user).await;
+    socket.subscribe("1", "{ viewer { id } }", json!({})).await;
+    socket.data().await;
+    socket.say_text(USER).await;
+    socket.close_code().await;
+}
+
+/// The log of a server that was used, one line each.
+async fn log_of(format: &str) -> Vec<String> {
+    let database = Kind::Sqlite.make().await.unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let settings = [("TIDINGS_LOG", "info,tidings=debug"), ("TIDINGS_LOG_FORMAT", format)];
+    let server = Process::start_with(&database.url, &settings, Some(file.path())).await;
+    use_it(&server).await;
+    server.stop();
+    let log = std::fs::read_to_string(file.path()).unwrap();
+    for secret in [USER, "lovelace", TITLE, "diagnosis", &token(Role::User, USER)[..40], SECRET] {
+        assert!(!log.contains(secret), "{secret} in {log}");
+    }
+    log.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_request_is_a_line_that_says_neither_who_nor_what() {
+    let log = log_of("text").await;
+    let line = log.iter().find(|line| line.contains("of-the-proxy-1")).expect("the request has a line");
+    for part in [
+        "request{id=\"of-the-proxy-1\"}",
+        "answered",
+        "method=\"GET\"",
+        "path=\"/graphql\"",
+        "status=200",
+        "kind=\"query\"",
+        "operation=\"viewer\"",
+        "code=\"OK\"",
+        "micros=",
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(log.iter().any(|line| line.contains("path=\"other\" status=404")), "{log:#?}");
+    let ended = log.iter().find(|line| line.contains("session ended")).expect("the session has a line");
+    assert!(ended.contains("request{id=") && ended.contains("code=4400"), "{ended}");
+}
+
+#[tokio::test]
+async fn lines_are_json_where_a_program_reads_them() {
+    let log = log_of("json").await;
+    let lines: Vec<Value> = log.iter().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
+    let line = lines.iter().find(|line| line["spans"][0]["id"] == "of-the-proxy-1").expect("the request has a line");
+    assert_eq!(
+        (&line["message"], &line["method"], &line["path"]),
+        (&json!("answered"), &json!("GET"), &json!("/graphql"))
+    );
+    assert_eq!((&line["status"], &line["kind"], &line["code"]), (&json!(200), &json!("query"), &json!("OK")));
+}
+
+#[tokio::test]
+async fn every_answer_carries_a_request_id() {
+    with(Kind::Sqlite, async |app| {
+        let ask = async |path: &str, id: Option<&[u8]>| {
+            let mut request = Request::get(path);
+            if let Some(id) = id {
+                request = request.header("x-request-id", id);
+            }
+            let response = app.routes.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+            response.headers()["x-request-id"].to_str().unwrap().to_owned()
+        };
+        for path in ["/graphql", "/healthz", "/readyz", "/metrics", "/console", "/nothing"] {
+            let id = ask(path, None).await;
+            assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+            assert_ne!(ask(path, None).await, id);
+        }
+        let longest = "x".repeat(64);
+        for id in ["a", "7f-3_/+=", &longest] {
+            assert_eq!(ask("/healthz", Some(id.as_bytes())).await, id);
+        }
+        let too_long = "x".repeat(65);
+        for id in [&b""[..], b"two words", "Größe".as_bytes(), b"\xff", too_long.as_bytes()] {
+            let new = ask("/healthz", Some(id)).await;
+            assert!(new.as_bytes() != id && new.len() == 32, "{new}");
+        }
+    })
+    .await;
+}

@@ -1,0 +1,85 @@
+//! More work than there is room for.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use tower::ServiceExt;
+
+use crate::support::{Kind, PATIENCE, TestApp, with_settings};
+
+async fn query(app: &TestApp) -> axum::http::Response<Body> {
+    let request = Request::post("/graphql")
+        .header("content-type", "application/json")
+        .header("authorization", format!("Bearer {}", app.user("ada").token))
+        .body(Body::from(json!({ "query": "{ viewer { id } }" }).to_string()));
+    app.routes.clone().oneshot(request.unwrap()).await.unwrap()
+}
+
+#[tokio::test]
+async fn too_many_requests_at_once_are_refused_at_once() {
+    with_settings(
+        Kind::Sqlite,
+        |settings| settings.limits.in_flight = 2,
+        async |app| {
+            assert_eq!(query(app).await.status(), StatusCode::OK);
+            // Nobody else can write until this ends.
+            let busy = app.app.db.begin().await.unwrap();
+            let mark =
+                async |user: &str| app.user(user).send("mutation { markSeen { unread { count } } }", json!({})).await;
+            let third = async {
+                let until = Instant::now() + PATIENCE;
+                while app.app.metrics.in_flight.get() < 2 {
+                    assert!(Instant::now() < until, "two are under way");
+                    sleep(Duration::from_millis(5)).await;
+                }
+                let (statements, refusal) = app.statements_of(query(app)).await;
+                assert_eq!((statements, refusal.status()), (0, StatusCode::SERVICE_UNAVAILABLE));
+                assert_eq!(refusal.headers()["retry-after"], "1");
+                let body = axum::body::to_bytes(refusal.into_body(), usize::MAX).await.unwrap();
+                let body: Value = serde_json::from_slice(&body).unwrap();
+                assert_eq!(body["errors"][0]["extensions"]["code"], "UNAVAILABLE");
+                assert_eq!(app.app.metrics.shed.get(), 1);
+                busy.rollback().await.unwrap();
+            };
+            let ((first, _), (second, _), ()) = tokio::join!(mark("ada"), mark("ben"), third);
+            assert_eq!((first, second), (StatusCode::OK, StatusCode::OK));
+            assert_eq!(query(app).await.status(), StatusCode::OK, "there is room again");
+        },
+    )
+    .await;
+}
+
+/// All connections are taken: the next request is told so after a while, and the one after they are back succeeds.
+async fn a_pool_runs_out(kind: Kind) {
+    with_settings(
+        kind,
+        |settings| settings.database.connections = 2,
+        async |app| {
+            assert_eq!(query(app).await.status(), StatusCode::OK);
+            let before = tidings::metrics::POOL_TIMEOUTS.get();
+            let taken = (app.app.db.begin().await.unwrap(), app.app.db.begin().await.unwrap());
+            let (_, answer) = app.user("ada").send("{ viewer { overview { unread { count } } } }", json!({})).await;
+            assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
+            assert!(tidings::metrics::POOL_TIMEOUTS.get() > before);
+            taken.0.rollback().await.unwrap();
+            taken.1.rollback().await.unwrap();
+            let (status, answer) =
+                app.user("ada").send("{ viewer { overview { unread { count } } } }", json!({})).await;
+            assert_eq!((status, &answer["errors"]), (StatusCode::OK, &Value::Null));
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_gets_no_connection_is_told_on_postgres() {
+    a_pool_runs_out(Kind::Postgres).await;
+}
+
+#[tokio::test]
+async fn whoever_gets_no_connection_is_told_on_mysql() {
+    a_pool_runs_out(Kind::Mysql).await;
+}
