@@ -116,6 +116,7 @@ fn is_away(cause: &sqlx::Error) -> bool {
         // By SQLSTATE: lost connections; PostgreSQL shuts down, starts up, or has too many clients; MySQL ended it.
         sqlx::Error::Database(cause) => cause.code().is_some_and(|code| {
             code.len() == 5
+                && code != "08P01"
                 && (code.starts_with("08") || code.starts_with("57P0") || ["53300", "70100"].contains(&&*code))
         }),
         _ => false,
@@ -133,8 +134,91 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
         return of.to_string();
     };
     let sqlx::Error::Database(cause) = &**cause else { return of.to_string() };
-    let told = cause.message().split(['\'', '(']).next().unwrap_or_default().trim_end();
+    let message = cause.message();
+    let value_at = ["'", "(", ": \""].iter().filter_map(|quote| message.find(quote)).min();
+    let told = message[..value_at.unwrap_or(message.len())].trim_end();
     let code = cause.code().unwrap_or_default();
     let of = [cause.table(), cause.constraint()].into_iter().flatten().collect::<Vec<_>>().join(", ");
     format!("the database says {code}: {told} [{of}]")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::fmt::{Display, Formatter, Result};
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
+    use super::{DbErr, Error, RuntimeErr, StdError};
+
+    /// What a database says.
+    #[derive(Debug)]
+    struct Said(&'static str, &'static str);
+
+    impl Display for Said {
+        fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+            f.write_str(self.1)
+        }
+    }
+
+    impl StdError for Said {}
+
+    impl DatabaseError for Said {
+        fn message(&self) -> &str {
+            self.1
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn constraint(&self) -> Option<&str> {
+            Some("users_key")
+        }
+
+        fn as_error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn StdError + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn StdError + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    fn error(said: Said) -> Error {
+        let cause: Box<dyn DatabaseError> = Box::new(said);
+        DbErr::Query(RuntimeErr::SqlxError(sqlx::Error::Database(cause).into())).into()
+    }
+
+    #[test]
+    fn an_operator_is_told_what_failed_without_anybodys_values() {
+        for (said, told) in [
+            (Said("23000", "Duplicate entry 'ada' for key 'users_key'"), "23000: Duplicate entry [users_key]"),
+            (
+                Said("22P02", "invalid input syntax for type json: \"ada\""),
+                "22P02: invalid input syntax for type json [users_key]",
+            ),
+            (Said("42703", "column \"x\" does not exist"), "42703: column \"x\" does not exist [users_key]"),
+        ] {
+            assert_eq!(error(said).told(), format!("the database says {told}"));
+        }
+    }
+
+    #[test]
+    fn a_connection_that_was_ended_is_no_fault_of_ours() {
+        for code in ["57P01", "57P03", "08006", "08S01", "53300", "70100"] {
+            assert!(matches!(error(Said(code, "gone")), Error::Unavailable(_)), "{code}");
+        }
+        for code in ["57014", "23505", "HY000", "8"] {
+            assert!(matches!(error(Said(code, "wrong")), Error::Internal(_)), "{code}");
+        }
+    }
 }
