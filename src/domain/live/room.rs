@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use entity::ids::{ChannelId, Seq, UserId};
+use futures_util::future::join_all;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
@@ -25,6 +26,12 @@ use crate::sql::Sql;
 
 /// Users of one step: as many as one transaction of a sync takes.
 const USERS: usize = 500;
+
+/// So many parts of an announcement to everyone are read at the same time, which takes as many connections.
+const PARTS: usize = 4;
+
+/// How long overviews wait while there are items to hand out, which are read sooner.
+const ITEMS_FIRST: Duration = Duration::from_secs(1);
 
 /// How often an overview is sent to a user at most; in between, changes are merged.
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
@@ -51,6 +58,8 @@ pub(super) struct Room {
     catalogue_version: i64,
     /// Nothing is done until then.
     paused_until: Option<Instant>,
+    /// When overviews were shown last, or nobody waited for any.
+    shown_at: Instant,
 }
 
 impl Room {
@@ -67,6 +76,7 @@ impl Room {
             missing: None,
             catalogue_version: 0,
             paused_until: None,
+            shown_at: Instant::now(),
         }
     }
 
@@ -186,6 +196,9 @@ impl Room {
 
     /// A part of what there is to do. What fails is still to be done.
     async fn step(&mut self) -> Result<()> {
+        if !self.members.anybody_has_changed() {
+            self.shown_at = Instant::now();
+        }
         let strangers = self.members.take_strangers(USERS);
         if !strangers.is_empty() {
             match channels(&self.app, &strangers).await {
@@ -207,13 +220,9 @@ impl Room {
             }
             return Err(error);
         }
-        for (wish, users) in self.members.take_overviews(USERS, Instant::now(), OVERVIEW_EVERY) {
-            if let Err(error) = self.show(&wish, &users).await {
-                for user in &users {
-                    self.members.changed(*user);
-                }
-                return Err(error);
-            }
+        if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
+            self.show().await?;
+            self.shown_at = Instant::now();
         }
         Ok(())
     }
@@ -231,22 +240,29 @@ impl Room {
         Ok(())
     }
 
-    /// Reads overviews of the same wish, and hands out those that are another than before.
-    async fn show(&mut self, wish: &Wish, users: &[UserId]) -> Result<()> {
-        match overview::of(&self.app, &self.tenant, users, wish).await {
-            Ok(overviews) => {
-                for overview in overviews.into_values() {
-                    self.members.show(&self.app.metrics, wish, &overview);
+    /// Reads overviews, and hands out those that are another than before.
+    async fn show(&mut self) -> Result<()> {
+        let parts = self.members.take_overviews(PARTS * USERS, Instant::now(), OVERVIEW_EVERY);
+        let parts: Vec<(&Wish, &[UserId])> =
+            parts.iter().flat_map(|(wish, users)| users.chunks(USERS).map(move |users| (wish, users))).collect();
+        let read = parts.iter().map(|(wish, users)| overview::of(&self.app, &self.tenant, users, wish));
+        let mut outcome = Ok(());
+        for ((wish, users), overviews) in parts.iter().zip(join_all(read).await) {
+            match overviews {
+                Ok(overviews) => {
+                    for overview in overviews.into_values() {
+                        self.members.show(&self.app.metrics, wish, &overview);
+                    }
                 }
-                Ok(())
+                // A type that the wish names has gone.
+                Err(Error::BadInput { field, message }) => self.members.refuse(wish, users, &field, &message),
+                Err(error) => {
+                    users.iter().for_each(|user| self.members.changed(*user));
+                    outcome = Err(error);
+                }
             }
-            // A type that the wish names has gone.
-            Err(Error::BadInput { field, message }) => {
-                self.members.refuse(wish, users, &field, &message);
-                Ok(())
-            }
-            Err(error) => Err(error),
         }
+        outcome
     }
 }
 
