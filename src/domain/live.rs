@@ -6,6 +6,7 @@
 
 mod audience;
 mod items;
+mod listened;
 mod looks;
 mod mailbox;
 mod members;

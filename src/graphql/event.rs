@@ -130,13 +130,11 @@ impl Events {
         let request = request.data(Handover(source.clone()));
         let mut beginning = library.execute_stream(with(request, document.clone(), Some(viewer.clone())));
         let refusal = caught(async { beginning.next().await.unwrap_or_default() }).await;
-        match Handover(source).take() {
-            Some(source) => Ok(Running { events: self, source, viewer, variables, document, flight }),
-            None => {
-                flight.answered(&refusal);
-                Err(Box::new(refusal))
-            }
+        if let Some(source) = Handover(source).take() {
+            return Ok(Running { events: self, source, viewer, variables, document, flight });
         }
+        flight.answered(&refusal);
+        Err(Box::new(refusal))
     }
 }
 

@@ -171,6 +171,16 @@ impl Members {
             || self.next_overview().is_some_and(|at| at <= now)
     }
 
+    /// Whether there is news that has not been handed out.
+    pub fn anybody_has_news(&self) -> bool {
+        !(self.named.is_empty() && self.news.is_empty())
+    }
+
+    /// Whether anybody's overview may be another.
+    pub fn anybody_has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
     /// When the first of the overviews that changed may be shown.
     pub fn next_overview(&self) -> Option<Instant> {
         self.changed.iter().map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or_else(Instant::now))

@@ -3,16 +3,18 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use entity::ids::{ChannelId, Seq, UserId};
+use entity::ids::{Seq, UserId};
+use futures_util::future::join_all;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::audience::Audience;
+use super::listened::listened;
 use super::members::Members;
 use super::newer::{Span, newer};
 use super::touched::Touched;
@@ -23,10 +25,15 @@ use crate::domain::overview::{self, Wish};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::Sql;
 
 /// Users of one step: as many as one transaction of a sync takes.
 const USERS: usize = 500;
+
+/// So many parts of an announcement to everyone are read at the same time, which takes as many connections.
+const PARTS: usize = 4;
+
+/// How long overviews wait while there are items to hand out, which are read sooner.
+const ITEMS_FIRST: Duration = Duration::from_secs(1);
 
 /// How often an overview is sent to a user at most; in between, changes are merged.
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
@@ -55,6 +62,8 @@ pub(super) struct Room {
     touched: Touched,
     /// Nothing is done until then.
     paused_until: Option<Instant>,
+    /// When overviews were shown last, or nobody waited for any.
+    shown_at: Instant,
 }
 
 impl Room {
@@ -73,6 +82,7 @@ impl Room {
             catalogue_version: 0,
             touched: Touched::default(),
             paused_until: None,
+            shown_at: Instant::now(),
         }
     }
 
@@ -214,9 +224,12 @@ impl Room {
 
     /// A part of what there is to do. What fails is still to be done.
     async fn step(&mut self) -> Result<()> {
+        if !self.members.anybody_has_changed() {
+            self.shown_at = Instant::now();
+        }
         let strangers = self.members.take_strangers(USERS);
         if !strangers.is_empty() {
-            match channels(&self.app, &strangers).await {
+            match listened(&self.app, &strangers).await {
                 Ok(channels) => self.members.introduce(&strangers, &channels),
                 Err(error) => {
                     for user in &strangers {
@@ -237,13 +250,9 @@ impl Room {
             return Err(error);
         }
         self.audience.step(&self.app, &mut self.members).await?;
-        for (wish, users) in self.members.take_overviews(USERS, Instant::now(), OVERVIEW_EVERY) {
-            if let Err(error) = self.show(&wish, &users).await {
-                for user in &users {
-                    self.members.changed(*user);
-                }
-                return Err(error);
-            }
+        if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
+            self.show().await?;
+            self.shown_at = Instant::now();
         }
         Ok(())
     }
@@ -261,32 +270,28 @@ impl Room {
         Ok(())
     }
 
-    /// Reads overviews of the same wish, and hands out those that are another than before.
-    async fn show(&mut self, wish: &Wish, users: &[UserId]) -> Result<()> {
-        match overview::of(&self.app, &self.tenant, users, wish).await {
-            Ok(overviews) => {
-                for overview in overviews.into_values() {
-                    self.members.show(&self.app.metrics, wish, &overview);
+    /// Reads overviews, and hands out those that are another than before.
+    async fn show(&mut self) -> Result<()> {
+        let parts = self.members.take_overviews(PARTS * USERS, Instant::now(), OVERVIEW_EVERY);
+        let parts: Vec<(&Wish, &[UserId])> =
+            parts.iter().flat_map(|(wish, users)| users.chunks(USERS).map(move |users| (wish, users))).collect();
+        let read = parts.iter().map(|(wish, users)| overview::of(&self.app, &self.tenant, users, wish));
+        let mut outcome = Ok(());
+        for ((wish, users), overviews) in parts.iter().zip(join_all(read).await) {
+            match overviews {
+                Ok(overviews) => {
+                    for overview in overviews.into_values() {
+                        self.members.show(&self.app.metrics, wish, &overview);
+                    }
                 }
-                Ok(())
+                // A type that the wish names has gone.
+                Err(Error::BadInput { field, message }) => self.members.refuse(wish, users, &field, &message),
+                Err(error) => {
+                    users.iter().for_each(|user| self.members.changed(*user));
+                    outcome = Err(error);
+                }
             }
-            // A type that the wish names has gone.
-            Err(Error::BadInput { field, message }) => {
-                self.members.refuse(wish, users, &field, &message);
-                Ok(())
-            }
-            Err(error) => Err(error),
         }
+        outcome
     }
-}
-
-/// What users listen to: a range of `subscription`'s key each.
-async fn channels(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Vec<ChannelId>>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT s.user_id, s.channel_id FROM subscription s WHERE s.user_id").in_ids(users);
-    let mut channels: HashMap<UserId, Vec<ChannelId>> = HashMap::with_capacity(users.len());
-    for row in sql.all(&app.db.read).await? {
-        channels.entry(row.try_get("", "user_id")?).or_default().push(row.try_get("", "channel_id")?);
-    }
-    Ok(channels)
 }

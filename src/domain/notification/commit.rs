@@ -139,7 +139,7 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<Draft>]) -> Result
             .collect();
         match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
             Ok(Written::All(outcomes, notice)) => {
-                app.hub.tell(notice);
+                app.hub.tell(*notice);
                 count(app, &outcomes);
                 let mut outcomes = outcomes.into_iter();
                 let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);

@@ -39,7 +39,7 @@ pub(super) enum Outcome {
 /// What came of a transaction.
 pub(super) enum Written {
     /// The outcomes of the jobs, in their order, and who has news once it is committed.
-    All(Vec<Result<Vec<Outcome>>>, Notice),
+    All(Vec<Result<Vec<Outcome>>>, Box<Notice>),
     /// Nothing, for the drafts were made by another version of the catalogue than this one.
     Nothing { catalogue_version: i64 },
 }
@@ -121,7 +121,7 @@ pub(super) async fn write_jobs(
         Fate::Existing(id) => Outcome::Replayed(id),
     };
     let outcomes = fates.into_iter().map(|fates| Ok(fates?.into_iter().map(outcome).collect()));
-    Ok(Written::All(outcomes.collect(), notice))
+    Ok(Written::All(outcomes.collect(), Box::new(notice)))
 }
 
 /// What becomes of a draft. Places are those of the new ones.

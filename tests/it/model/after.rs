@@ -35,6 +35,7 @@ pub struct Patch {
     pub is_edited: bool,
     pub publish: Option<i64>,
     /// `Some(None)`: by the type's ttl again.
+    #[expect(clippy::option_option, reason = "left out, null or a value")]
     pub expiry: Option<Option<i64>>,
 }
 
