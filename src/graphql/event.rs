@@ -165,14 +165,22 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
+    use async_graphql::parser::parse_schema;
+    use async_graphql::parser::types::{TypeKind, TypeSystemDefinition};
+
     use super::*;
 
     /// The names of the fields of a type.
     fn fields(sdl: &str, of: &str) -> Vec<String> {
-        let body = sdl.split(&format!("type {of} {{")).nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
-        let is_field = |line: &&str| line.starts_with('\t') && line.chars().nth(1).is_some_and(char::is_alphabetic);
-        let name = |line: &str| line.trim().split(['(', ':']).next().unwrap_or_default().to_owned();
-        body.lines().filter(is_field).map(name).collect()
+        let document = parse_schema(sdl).unwrap();
+        let fields = document.definitions.iter().find_map(|definition| match definition {
+            TypeSystemDefinition::Type(found) if found.node.name.node == of => match &found.node.kind {
+                TypeKind::Object(object) => Some(&object.fields),
+                _ => None,
+            },
+            _ => None,
+        });
+        fields.unwrap().iter().map(|field| field.node.name.node.to_string()).collect()
     }
 
     #[test]
