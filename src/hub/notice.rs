@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Ids of one notice, past which it says "everybody" instead: looking for themselves is then cheaper than the list.
 const IDS: usize = 1000;
 
+/// Views of one notice, with their users, past which it says "all views" instead.
+const VIEW_IDS: usize = 500;
+
 /// Names who has reason to look, and never says at what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,6 +42,9 @@ pub struct Notice {
     /// What these users have seen of these views is not what it was, or whether they are in them.
     #[serde(rename = "w", skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<(UserId, ViewId)>,
+    /// Something may have happened in any view.
+    #[serde(rename = "a", skip_serializing_if = "std::ops::Not::not")]
+    pub all_views: bool,
     /// Anybody may have news.
     #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
     pub everybody: bool,
@@ -79,6 +85,7 @@ impl Notice {
             }
         }
         self.everybody |= other.everybody;
+        self.all_views |= other.all_views;
         add(&mut self.channels, &other.channels);
         add(&mut self.users, &other.users);
         add(&mut self.changed, &other.changed);
@@ -99,12 +106,15 @@ impl Notice {
         }
     }
 
-    /// Short enough to travel: a long list becomes "everybody".
+    /// Short enough to travel: a long list of views becomes "all views", another long list "everybody".
     pub fn shorten(&mut self) {
-        let ids =
-            self.channels.len() + self.users.len() + self.changed.len() + self.listeners.len() + self.erased.len();
-        let views = self.views.len() + 2 * self.visits.len();
-        if ids + views + self.items.len() + 2 * self.seqs.len() > IDS {
+        self.all_views |= self.views.len() + 2 * self.visits.len() > VIEW_IDS;
+        if self.all_views {
+            self.views.clear();
+            self.visits.clear();
+        }
+        let users = self.users.len() + self.changed.len() + self.listeners.len() + self.erased.len();
+        if users + self.channels.len() + self.items.len() + 2 * self.seqs.len() > IDS {
             *self = Self {
                 everybody: true,
                 seqs: self.seqs.first().copied().into_iter().collect(),
@@ -151,8 +161,8 @@ mod tests {
         assert_eq!(taken.visits, [(UserId(4), ViewId(2)), (UserId(5), ViewId(2))]);
         assert_eq!(all, Notice { views: vec![ViewId(3)], ..Notice::of(TenantId(7)) });
 
-        all.merge(&Notice::visits(TenantId(7), ViewId(2), &(0..501).map(UserId).collect::<Vec<_>>()));
+        all.merge(&Notice::visits(TenantId(7), ViewId(2), &(0..250).map(UserId).collect::<Vec<_>>()));
         all.shorten();
-        assert!(all.everybody && all.views.is_empty() && all.visits.is_empty());
+        assert_eq!(all, Notice { all_views: true, ..Notice::of(TenantId(7)) });
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use entity::ids::{UserId, ViewId};
 use tokio::time::Instant;
@@ -28,6 +29,9 @@ const USERS: usize = 200;
 /// and its notice.
 const TURNS: i64 = 30;
 
+/// How often everybody's views are looked at at most when something may have been missed.
+const ALL_EVERY: Duration = Duration::from_secs(1);
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Audience {
@@ -36,6 +40,10 @@ pub(super) struct Audience {
     /// It is not known, or not certain any more, what they see.
     strangers: HashSet<UserId>,
     looks: Looks,
+    /// Nobody is certain any more.
+    is_doubtful: bool,
+    /// Everybody was looked at a moment ago, and is not again until then.
+    rests_until: Option<Instant>,
     turn: i64,
 }
 
@@ -119,9 +127,7 @@ impl Audience {
     }
 
     pub fn hear(&mut self, notice: &Notice) {
-        if notice.everybody {
-            self.strangers.extend(self.viewers.keys());
-        }
+        self.is_doubtful |= notice.everybody || notice.all_views;
         for &view in &notice.views {
             if self.members_of(view).next().is_some() {
                 self.looks.at(view).is_for_all = true;
@@ -147,12 +153,20 @@ impl Audience {
 
     /// When there is something to do, if there is anything.
     pub fn next_look(&self, now: Instant) -> Option<Instant> {
-        if self.strangers.is_empty() { self.looks.next(now) } else { Some(now) }
+        let strangers = (!self.strangers.is_empty()).then_some(now);
+        let all = self.is_doubtful.then(|| self.rests_until.unwrap_or(now));
+        [strangers, all, self.looks.next(now)].into_iter().flatten().min()
     }
 
     /// A part of what there is to do, in two statements at the most (but one for every 2,000 members of a view). What fails
     /// is still to be done.
     pub async fn step(&mut self, app: &App, members: &mut Members) -> Result<()> {
+        let now = Instant::now();
+        if self.is_doubtful && self.rests_until.is_none_or(|until| until <= now) {
+            self.strangers.extend(self.viewers.keys());
+            self.is_doubtful = false;
+            self.rests_until = Some(now + ALL_EVERY);
+        }
         let strangers = take(&mut self.strangers, USERS);
         if !strangers.is_empty() {
             match view::unseen_by(app, &strangers).await {

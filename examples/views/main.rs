@@ -1,14 +1,17 @@
-//! Measures views: activities a second on one view and on ten thousand, and what a user in two hundred views reads.
+//! Measures views: activities a second on one view and on ten thousand, what a user in two hundred views reads, and what
+//! five hundred members of one chat cost who are connected while fifty things a second happen in it.
 //!
 //! `cargo run --release --example views -- [DATABASE_URL of an empty database]`, SQLite in a temporary folder where none is
-//! given. Takes less than a minute; the output is Markdown. Below the figures stand the plans of the statements that read.
+//! given. Takes two minutes; the output is Markdown. Below the figures stand the plans of the statements that read.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod live;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use entity::ids::UserId;
+use entity::ids::{TypeId, UserId, ViewId};
 use futures_util::future::try_join_all;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::json;
@@ -16,6 +19,7 @@ use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
+use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
 use tidings::domain::tenant::{self, Tenant};
 use tidings::domain::user;
 use tidings::domain::view::{self, Activity, By, Key, Listing};
@@ -31,14 +35,17 @@ const MANY: usize = 200;
 /// How long each rate is measured.
 const SPAN: Duration = Duration::from_secs(4);
 const RUNS: usize = 101;
+/// Of messages: each is a line of every overview.
+const TYPES: usize = 8;
 
 type Heard = Arc<Mutex<Vec<Statement>>>;
 
 struct Scene {
     app: Arc<App>,
     tenant: Arc<Tenant>,
-    reader: UserId,
+    users: Vec<UserId>,
     heard: Heard,
+    statements: Arc<AtomicU64>,
 }
 
 #[tokio::main]
@@ -53,14 +60,24 @@ async fn main() -> Result<()> {
             println!("| activities a second in {place}, {tasks} callers, {batch} a call | {rate:.0} |");
         }
     }
-    let (app, tenant, users) = (&scene.app, &scene.tenant, [scene.reader]);
+    let (app, tenant, users) = (&scene.app, &scene.tenant, [scene.users[0]]);
     let listing = Listing::Newest(MANY);
     timed(&scene, "all 200 views of a user", async || view::of(app, tenant, &users, &listing).await.map(drop)).await?;
     timed(&scene, "his unread sum and 20 views", async || view::unread_of(app, &users, 20).await.map(drop)).await?;
     let keys = Listing::These((0..20).map(key).collect());
     timed(&scene, "20 views by their keys", async || view::of(app, tenant, &users, &keys).await.map(drop)).await?;
     let visited = key(0);
-    timed(&scene, "a visit", async || view::visit(app, tenant, scene.reader, &visited).await.map(drop)).await?;
+    timed(&scene, "a visit", async || view::visit(app, tenant, users[0], &visited).await.map(drop)).await?;
+    // The first view of an empty database.
+    let (one, members) = ([ViewId(1)], &scene.users[..MEMBERS]);
+    let look = async || view::sights(app, &one, members).await.map(drop);
+    timed(&scene, "a look at one view for its 500 members", look).await?;
+    let some = &scene.users[..200];
+    timed(&scene, "what 200 users have not seen of all their views", async || {
+        view::unseen_by(app, some).await.map(drop)
+    })
+    .await?;
+    live::measure(&scene).await?;
     plans(&scene).await
 }
 
@@ -77,13 +94,30 @@ fn activity(view: usize, actor: usize) -> Activity {
     Activity { view: key(view), actor: Some(name(actor)), preview: Some(preview), idempotency_key: None }
 }
 
+fn message_type(place: usize) -> MessageType {
+    MessageType {
+        id: TypeId::default(),
+        code: format!("type-{place}"),
+        title: format!("Type {place}"),
+        group: None,
+        read_policy: ReadPolicy::Manual,
+        mandatory: false,
+        ttl_seconds: None,
+        position: 0,
+        template: None,
+    }
+}
+
 async fn fill(url: &str) -> Result<Scene> {
     let config = Config::over(url, "never used, but it has to be there");
     let mut db = connect(url, CONNECTIONS).await?;
     db.migrate().await?;
     let heard = Heard::default();
     let ear = heard.clone();
+    let statements = Arc::new(AtomicU64::new(0));
+    let count = statements.clone();
     db.observe(move |info| {
+        count.fetch_add(1, Ordering::Relaxed);
         if info.statement.sql.starts_with("SELECT") {
             ear.lock().expect("nobody panics").push(info.statement.clone());
         }
@@ -109,7 +143,10 @@ async fn fill(url: &str) -> Result<Scene> {
         txn.execute_unprepared(&format!("{word} {table}")).await?;
         txn.commit().await?;
     }
-    Ok(Scene { app, tenant, reader: users[0], heard })
+    for place in 0..TYPES {
+        catalogue::save_type(&app, &tenant, &message_type(place)).await?;
+    }
+    Ok(Scene { app, tenant, users, heard, statements })
 }
 
 /// Activities a second of so many callers at once, each with so many a call, spread over so many views.
