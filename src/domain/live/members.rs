@@ -162,13 +162,12 @@ impl Members {
 
     /// Whether there is anything to do, now or later.
     pub fn has_any_work(&self) -> bool {
-        !(self.strangers.is_empty() && self.named.is_empty() && self.news.is_empty() && self.changed.is_empty())
+        !self.strangers.is_empty() || self.anybody_has_news() || self.anybody_has_changed()
     }
 
     /// Whether there is anything to do now.
     pub fn has_work(&self, now: Instant) -> bool {
-        !(self.strangers.is_empty() && self.named.is_empty() && self.news.is_empty())
-            || self.next_overview().is_some_and(|at| at <= now)
+        !self.strangers.is_empty() || self.anybody_has_news() || self.next_overview().is_some_and(|at| at <= now)
     }
 
     /// Whether there is news that has not been handed out.
@@ -291,12 +290,5 @@ impl Members {
 }
 
 pub(super) fn take(set: &mut HashSet<UserId>, most: usize) -> Vec<UserId> {
-    if set.len() <= most {
-        return set.drain().collect();
-    }
-    let some: Vec<UserId> = set.iter().take(most).copied().collect();
-    for user in &some {
-        set.remove(user);
-    }
-    some
+    set.extract_if(|_| true).take(most).collect()
 }
