@@ -127,7 +127,13 @@ async fn amending(scene: &Scene) -> Result<()> {
         }
         print(scene, title, times, last).await?;
     }
-    Ok(())
+    let short = send(scene, 1, |_| Addressees::Everyone).await?;
+    sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
+    retract(scene, &short).await?;
+    let start = Instant::now();
+    let both = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
+    let time = vec![start.elapsed()];
+    print(scene, "Sync of both at once after an item was retracted", [time.clone(), time], both).await
 }
 
 async fn compare(scene: &Scene, title: &str, read: impl AsyncFn(UserId) -> Result<()>) -> Result<()> {

@@ -10,6 +10,7 @@ use entity::ids::{ChannelId, Seq, UserId};
 use sea_orm::DatabaseTransaction;
 
 use super::amend;
+use super::standing::NEWEST;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
@@ -186,7 +187,7 @@ async fn walk_channels(
 ) -> Result<(Seq, u64)> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
-    sql.push(" AND (SELECT MAX(p.seq) FROM publication p WHERE p.channel_id = s.channel_id) > ").bind(of.cursor);
+    sql.push(" AND ").push(NEWEST).push(" > ").bind(of.cursor);
     let rows = sql.all(txn).await?;
     let mut channels: Vec<ChannelId> =
         rows.iter().map(|row| row.try_get("", "channel_id")).collect::<std::result::Result<_, _>>()?;
@@ -251,7 +252,8 @@ async fn move_cursors(
 ) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     if moved.items > 0 {
-        tally::arrived(txn, &ids, to, moved.now).await?;
+        let starts: Vec<(UserId, Seq)> = users.iter().map(|of| (of.user, of.cursor)).collect();
+        tally::arrived(txn, &starts, to, moved.now).await?;
     }
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
     if moved.amended > start {

@@ -1,0 +1,93 @@
+//! Spans become tallies, item by item.
+
+use entity::ids::{Seq, TypeId, UserId};
+use sea_orm::{DatabaseTransaction, QueryResult};
+
+use crate::clock::Millis;
+use crate::domain::inbox::shelf::State;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// The most spans of one statement.
+const SPANS: usize = 64;
+
+/// A part of an inbox that arrived, or was read, at once.
+struct Span {
+    user: UserId,
+    is_read: bool,
+    /// Of what was read; of what arrived, all types.
+    kind: TypeId,
+    after: Seq,
+    upto: Seq,
+    created_at: Millis,
+}
+
+/// Counts the spans of users item by item, where they have any.
+///
+/// What was addressed to users by name was counted when it was sent: it has no publication.
+pub async fn settle(txn: &DatabaseTransaction, users: &[UserId]) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT s.user_id, s.is_read, s.type_id, s.after_seq, s.upto_seq, s.created_at FROM tally_span s ");
+    sql.push("WHERE s.user_id").in_ids(users);
+    let spans = sql.all(txn).await?.iter().map(Span::read).collect::<Result<Vec<_>>>()?;
+    if spans.is_empty() {
+        return Ok(());
+    }
+    let (read, arrived): (Vec<Span>, Vec<Span>) = spans.into_iter().partition(|span| span.is_read);
+    for mut spans in [arrived.as_slice(), read.as_slice()] {
+        while !spans.is_empty() {
+            // As many as a power of two, so that there are few different statements.
+            let (some, rest) = spans.split_at(1 << spans.len().min(SPANS).ilog2());
+            add(txn, some).await?;
+            spans = rest;
+        }
+    }
+    let mut sql = Sql::new(txn);
+    sql.push("DELETE FROM tally_span WHERE user_id").in_ids(users);
+    sql.run(txn).await?;
+    Ok(())
+}
+
+/// Counts the items of spans of one kind. Each is a branch, a range of `inbox_item`'s key or of `inbox_item_state`: joined
+/// with the table of spans, the planners would take all that a user has.
+async fn add(txn: &DatabaseTransaction, spans: &[Span]) -> Result<()> {
+    let is_read = spans.iter().any(|span| span.is_read);
+    let mut sql = Sql::new(txn);
+    sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT x.tenant_id, x.seq, ");
+    sql.push(if is_read { "0, count(*)" } else { "count(*), 0" }).push(" FROM (");
+    for (place, span) in spans.iter().enumerate() {
+        sql.push(if place > 0 { " UNION ALL " } else { "" });
+        span.push_items(&mut sql);
+    }
+    sql.push(") x GROUP BY x.tenant_id, x.seq");
+    sql.run(txn).await?;
+    Ok(())
+}
+
+impl Span {
+    fn read(row: &QueryResult) -> Result<Self> {
+        Ok(Self {
+            user: row.try_get("", "user_id")?,
+            is_read: row.try_get("", "is_read")?,
+            kind: row.try_get("", "type_id")?,
+            after: row.try_get("", "after_seq")?,
+            upto: row.try_get("", "upto_seq")?,
+            created_at: row.try_get("", "created_at")?,
+        })
+    }
+
+    fn push_items(&self, sql: &mut Sql) {
+        sql.push("SELECT u.tenant_id, i.seq FROM users u JOIN inbox_item i ON i.user_id = ").bind(self.user);
+        sql.push(" AND i.seq > ").bind(self.after).push(" AND i.seq <= ").bind(self.upto);
+        sql.push(" WHERE u.id = ").bind(self.user);
+        if self.is_read {
+            sql.push(" AND i.type_id = ").bind(self.kind).push(&format!(" AND i.state = {}", State::Fresh as i16));
+            sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(self.created_at).push(")");
+        } else {
+            sql.push(
+                " AND (SELECT p.seq FROM publication p WHERE p.tenant_id = u.tenant_id AND p.seq = i.seq LIMIT 1)",
+            );
+            sql.push(" IS NOT NULL");
+        }
+    }
+}
