@@ -167,7 +167,7 @@ impl Members {
 
     /// Whether there is anything to do now.
     pub fn has_work(&self, now: Instant) -> bool {
-        !self.strangers.is_empty() || self.anybody_has_news() || self.next_overview().is_some_and(|at| at <= now)
+        !self.strangers.is_empty() || self.anybody_has_news() || self.next_overview(now).is_some_and(|at| at <= now)
     }
 
     /// Whether there is news that has not been handed out.
@@ -181,8 +181,8 @@ impl Members {
     }
 
     /// When the first of the overviews that changed may be shown.
-    pub fn next_overview(&self) -> Option<Instant> {
-        self.changed.iter().map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or_else(Instant::now))
+    pub fn next_overview(&self, now: Instant) -> Option<Instant> {
+        self.changed.iter().map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or(now))
     }
 
     fn rests_until(&self, user: UserId) -> Option<Instant> {

@@ -131,9 +131,10 @@ impl Room {
 
     /// The earliest instant at which there is something to do although nothing is heard.
     fn wakes_at(&self) -> Option<Instant> {
-        let look = self.audience.next_look(Instant::now());
+        let now = Instant::now();
+        let look = self.audience.next_look(now);
         let has_work = !self.touched.is_empty() || self.members.has_any_work() || look.is_some();
-        let next = [self.members.next_overview(), look].into_iter().flatten().min();
+        let next = [self.members.next_overview(now), look].into_iter().flatten().min();
         let work = next.max(self.paused_until.filter(|_| has_work));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
