@@ -2,10 +2,10 @@
 
 use super::{Kind, Notification, Status, read, select};
 use crate::app::App;
-use crate::domain::catalogue;
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
+use crate::domain::{catalogue, check};
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
@@ -52,6 +52,7 @@ pub async fn page(
         }
     }
     if let Some(sender) = &filter.sender {
+        check::code("filter.sender", sender)?;
         // Somebody of whom the tenant never heard has sent nothing.
         let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
         let sender: Vec<i64> = known.values().map(|id| id.0).collect();
