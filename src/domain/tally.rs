@@ -17,21 +17,21 @@ use sea_orm::{DatabaseTransaction, Value};
 use super::tenant::Tenant;
 use crate::clock::Millis;
 use crate::error::Result;
-use crate::sql::{Existing, Rows, insert};
+use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use count::{count, settle_all};
 pub use settle::settle;
 
 const SPAN: [&str; 6] = ["user_id", "is_read", "type_id", "after_seq", "upto_seq", "created_at"];
 
-/// What arrived in the inboxes of users, from where each of them stood up to `upto`, is to be counted; of who got nothing,
+/// What arrived in the inboxes of users, from where each of them stands up to `upto`, is to be counted; of who got nothing,
 /// that will be nothing.
-pub async fn arrived(txn: &DatabaseTransaction, users: &[(UserId, Seq)], upto: Seq, now: Millis) -> Result<()> {
-    let row = |(user, after): &(UserId, Seq)| -> Vec<Value> {
-        vec![(*user).into(), false.into(), 0_i64.into(), (*after).into(), upto.into(), now.into()]
-    };
-    let values = users.iter().map(row).collect();
-    insert(txn, Rows { table: "tally_span", columns: &SPAN, values }, Existing::Kept).await?;
+pub async fn arrived(txn: &DatabaseTransaction, users: &[UserId], upto: Seq, now: Millis) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push(&format!("INSERT INTO tally_span ({}) SELECT u.id, FALSE, 0, u.cursor_seq, ", SPAN.join(", ")));
+    sql.bind(upto).push(", ").bind(now).push(" FROM users u WHERE u.id").in_ids(users);
+    sql.push(" AND u.cursor_seq < ").bind(upto).or_ignore("tally_span.upto_seq");
+    sql.run(txn).await?;
     Ok(())
 }
 

@@ -252,8 +252,7 @@ async fn move_cursors(
 ) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     if moved.items > 0 {
-        let starts: Vec<(UserId, Seq)> = users.iter().map(|of| (of.user, of.cursor)).collect();
-        tally::arrived(txn, &starts, to, moved.now).await?;
+        tally::arrived(txn, &ids, to, moved.now).await?;
     }
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
     if moved.amended > start {
