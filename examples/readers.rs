@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example readers -- [DATABASE_URL of an empty database]`, SQLite in a temporary folder where none is
 //! given. 64 users at once mark one announcement read, all of them the same one, or each another; then each marks it unread
-//! again. Both take turns, eleven rounds each. Retracting is measured too: for an audience of two and of all.
+//! again. Both take turns, five rounds each. Retracting is measured too: for an audience of two and of all.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use tidings::domain::{overview, tally, user};
 use tidings::error::{Error, Result};
 
 const READERS: usize = 64;
-const USERS: usize = 5_000;
-const ROUNDS: usize = 11;
+const USERS: usize = 2_000;
+const ROUNDS: usize = 5;
 /// How often each reader marks his item read and unread in a round.
-const TIMES: usize = 20;
+const TIMES: usize = 10;
 /// Of a round with the same announcement, or with different ones.
-const MARKS: f64 = 2.0 * 64.0 * 20.0;
+const MARKS: f64 = 2.0 * 64.0 * 10.0;
 
 #[tokio::main]
 async fn main() -> Result<()> {
