@@ -56,6 +56,7 @@ impl App {
             Some(path) => Some(Operations::open(path).await?),
             None => None,
         };
+        let caches = Caches::new(&config.limits);
         let metrics = Metrics::default();
         let statements = metrics.statements.clone();
         db.observe(move |_| {
@@ -68,7 +69,7 @@ impl App {
             clock,
             verifier,
             operations,
-            caches: Caches::default(),
+            caches,
             hub: Hub::new(has_bus),
             live: Live::default(),
             metrics,

@@ -22,6 +22,7 @@ use entity::ids::{ActionId, TenantId, UserId};
 use moka::future::Cache;
 
 use crate::app::cache;
+use crate::config::LimitsConfig;
 use catalogue::Catalogue;
 use tenant::Tenant;
 
@@ -37,18 +38,22 @@ pub struct Caches {
     pub users: Cache<(TenantId, String), UserId>,
     /// By code; an action's number never changes.
     pub actions: Cache<(TenantId, String), ActionId>,
+    /// Checked by the database before each use.
+    pub overviews: overview::Memory,
 }
 
 /// How long another node may take somebody who was erased for a user.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 
-impl Default for Caches {
-    fn default() -> Self {
+impl Caches {
+    /// Empty ones.
+    pub fn new(limits: &LimitsConfig) -> Self {
         Self {
             tenants: cache(10_000),
             catalogues: cache(10_000),
             users: Cache::builder().max_capacity(200_000).time_to_live(FORGOTTEN_AFTER).build(),
             actions: cache(100_000),
+            overviews: overview::Memory::new(limits.cached_overview_bytes.into()),
         }
     }
 }

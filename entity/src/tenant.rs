@@ -29,6 +29,8 @@ pub struct Model {
     /// Raised by every change of types, reasons, defaults and groups: a cached catalogue is checked
     /// against it.
     pub catalogue_version: i64,
+    /// Raised when the text of something that is published is amended.
+    pub text_version: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,
 }

@@ -22,6 +22,8 @@ pub struct Model {
     pub seen_seq: Seq,
     /// How many channels he listens to, so that `behind?` can choose the cheaper way.
     pub subscription_count: i64,
+    /// Raised by whatever changes what his inbox or his profile shows, but for what arrives in the inbox.
+    pub version: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,
 }

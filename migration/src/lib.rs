@@ -15,6 +15,7 @@ mod m20261121_000005_inbox;
 mod m20261121_000006_server;
 mod m20261121_000010_view;
 mod m20261121_000011_after_sending;
+mod m20261121_000012_remembered_overviews;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -30,6 +31,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261121_000006_server::Migration),
             Box::new(m20261121_000010_view::Migration),
             Box::new(m20261121_000011_after_sending::Migration),
+            Box::new(m20261121_000012_remembered_overviews::Migration),
         ]
     }
 }

@@ -69,6 +69,9 @@ pub struct LimitsConfig {
     /// About how many bytes the remembered documents may take together; as much again for persisted queries.
     #[arg(long = "cached-document-bytes", env = "TIDINGS_CACHED_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.cached_document_bytes)]
     pub cached_document_bytes: u32,
+    /// About how many bytes remembered overviews may take; 0 for none.
+    #[arg(long = "cached-overview-bytes", env = "TIDINGS_CACHED_OVERVIEW_BYTES", default_value_t = Self::DEFAULT.cached_overview_bytes)]
+    pub cached_overview_bytes: u32,
 }
 
 impl LimitsConfig {
@@ -95,6 +98,7 @@ impl LimitsConfig {
         staff_rate: 0,
         cached_documents: 1_000,
         cached_document_bytes: 16 * 1024 * 1024,
+        cached_overview_bytes: 64 * 1024 * 1024,
     };
 }
 

@@ -1,5 +1,6 @@
 //! The overview: unread counts and latest items of every type, in one statement for any number of users and types.
 
+mod memory;
 mod statement;
 
 use std::collections::HashMap;
@@ -16,8 +17,12 @@ use super::inbox::standing::{self, Standing};
 use super::tenant::Tenant;
 use super::view;
 use crate::app::App;
+use crate::clock::Millis;
 use crate::error::{Error, Result};
 
+use memory::{Entry, Stamp};
+
+pub use memory::Memory;
 pub use statement::statement;
 
 /// What to put into an overview.
@@ -122,15 +127,22 @@ fn check_cap(wish: &Wish) -> Result<()> {
     Ok(())
 }
 
-/// The overviews of users: one statement where none is behind; where some are, their sync and the statement again.
-/// (On MySQL one for every 2,000 pairs of user and type.) One more for all of them where views are wanted.
+/// The overviews of users: one statement where nothing has changed since they were read, or where they are read for the
+/// first time; two where something has; where some are behind, their sync too. (On MySQL so many for every 2,000 pairs of
+/// user and type.) One more for all of them where views are wanted.
 pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Result<HashMap<UserId, Overview>> {
     check_cap(wish)?;
     let types = catalogue::cached(app, tenant).await?.types.len().max(1);
     let at_once = if app.db.backend() == DbBackend::MySql { BRANCHES / types } else { users.len() };
     let mut overviews = HashMap::with_capacity(users.len());
+    let inbox = Wish { views: None, ..wish.clone() };
     for users in users.chunks(at_once.max(1)) {
-        overviews.extend(together(app, tenant, users, wish).await?);
+        let known = memory::recall(app, tenant, users, &inbox).await?;
+        let others: Vec<UserId> = users.iter().filter(|user| !known.contains_key(user)).copied().collect();
+        overviews.extend(known);
+        if !others.is_empty() {
+            overviews.extend(together(app, tenant, &others, &inbox).await?);
+        }
     }
     if let Some(first) = wish.views {
         for (user, unread) in view::unread_of(app, users, first).await? {
@@ -140,6 +152,7 @@ pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Re
     Ok(overviews)
 }
 
+/// Reads overviews, and remembers them.
 async fn together(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Result<HashMap<UserId, Overview>> {
     let mut catalogue = catalogue::cached(app, tenant).await?;
     let mut is_synced = false;
@@ -155,13 +168,45 @@ async fn together(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> 
                 continue;
             }
         };
-        let rows = statement(app, tenant, users, &types, wish).all(&app.db.read).await?;
+        let now = app.now();
+        let rows = statement(app, tenant, users, &types, wish, now).all(&app.db.read).await?;
         let standings = rows.iter().map(Standing::read).collect::<Result<Vec<_>>>()?;
         match standing::check(app, tenant, &standings, &catalogue, &mut is_synced).await? {
             Some(newer) => catalogue = newer,
-            None => return assemble(&rows, &standings, &catalogue, &types, wish),
+            None => {
+                let overviews = assemble(&rows, &standings, &catalogue, &types, wish)?;
+                remember(app, &rows, &standings, &overviews, (wish, now)).await?;
+                return Ok(overviews);
+            }
         }
     }
+}
+
+/// Those of inboxes that were not behind when they were read.
+async fn remember(
+    app: &App,
+    rows: &[QueryResult],
+    standings: &[Standing],
+    overviews: &HashMap<UserId, Overview>,
+    (wish, read_at): (&Wish, Millis),
+) -> Result<()> {
+    let mut entries: HashMap<UserId, Entry> = HashMap::with_capacity(overviews.len());
+    for (row, standing) in rows.iter().zip(standings).filter(|(_, standing)| !standing.is_behind) {
+        let Some(overview) = overviews.get(&standing.user) else { continue };
+        let stamp = Stamp::read(row)?;
+        let entry = entries.entry(standing.user).or_insert_with(|| Entry {
+            wish: wish.clone(),
+            stamp,
+            read_at,
+            senders: Vec::new(),
+            overview: overview.clone(),
+        });
+        entry.senders.extend(memory::sender(row)?);
+    }
+    for entry in entries.into_values() {
+        app.caches.overviews.keep(entry).await;
+    }
+    Ok(())
 }
 
 fn chosen(catalogue: &Catalogue, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {

@@ -222,5 +222,9 @@ async fn delete_items(
         sql.push(") o");
     }
     sql.push(")");
-    sql.run(txn).await
+    let deleted = sql.run(txn).await?;
+    if deleted > 0 {
+        user::changed(txn, users).await?;
+    }
+    Ok(deleted)
 }

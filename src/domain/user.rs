@@ -6,7 +6,7 @@ mod export;
 use std::collections::HashMap;
 
 use entity::ids::UserId;
-use sea_orm::{ConnectionTrait, QueryResult, Value};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult, Value};
 
 use super::check;
 use super::tenant::Tenant;
@@ -160,6 +160,15 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
     Ok(profiles)
 }
 
+/// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
+/// shown again. What arrives needs no note.
+pub async fn changed(txn: &DatabaseTransaction, users: &[UserId]) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE users SET version = version + 1 WHERE id").in_ids(users);
+    sql.run(txn).await?;
+    Ok(())
+}
+
 /// Changes profiles, all or none, and returns the users' rows in the order given.
 pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Result<Vec<UserId>> {
     check::count("inputs", changes.len(), 1000)?;
@@ -183,7 +192,7 @@ pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Re
 async fn save_one(txn: &impl ConnectionTrait, user: UserId, change: &ProfileChange) -> Result<()> {
     let fields = [("name", &change.name), ("avatar_url", &change.avatar_url), ("locale", &change.locale)];
     let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET id = id");
+    sql.push("UPDATE users SET version = version + 1");
     for (column, value) in fields {
         if let Some(value) = value {
             sql.push(&format!(", {column} = ")).bind(value.clone());

@@ -25,6 +25,58 @@ on_every_database! {
         assert_eq!((statements, again), (1, first));
     }
 
+    async fn whatever_changes_an_overview_is_seen_by_a_node_that_has_read_it_before(app) {
+        let (operator, ada) = (app.admin(), app.user("ada"));
+        operator.define_type("news").await;
+        operator.define(json!({ "code": "brief", "title": "Brief", "ttlSeconds": 3600 })).await;
+        operator.ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
+        let input = json!({ "type": "news", "receiver": "ada", "sender": "ben", "content": { "title": "hello" } });
+        let sent = "mutation($input: MessageInput!) { sendMessage(input: $input) { notification { id } } }";
+        let sent = operator.ask(sent, json!({ "input": input })).await["sendMessage"]["notification"]["id"].clone();
+        let reader = app.beside().await;
+        let look = async || {
+            let reader = reader.user("ada");
+            let shown = reader.ask(OVERVIEW, json!({})).await["viewer"]["overview"].take();
+            let (statements, again) = reader.app.statements_of(reader.ask(OVERVIEW, json!({}))).await;
+            assert_eq!((statements, &again["viewer"]["overview"]), (1, &shown), "nothing has changed");
+            shown
+        };
+        let first = look().await;
+        assert_eq!(first["types"][1]["latest"]["sender"], json!({ "id": "ben", "name": "Ben" }));
+        let item = ada.items(json!({})).await[0]["id"].clone();
+        let erase = "mutation { eraseUser(id: \"ben\") }";
+        let changes: [(&str, &str, Value); 11] = [
+            ("a message", "mutation { sendMessage(input: { type: \"news\", receiver: \"ada\", content: { title: \"2\" } }) { replayed } }", json!({})),
+            ("what expires", "mutation { sendAnnouncement(input: { type: \"brief\", audience: { everyone: true }, content: { title: \"3\" } }) { replayed } }", json!({})),
+            ("a mark", "mutation($id: ID!) { markRead(select: { ids: [$id] }) { changedCount } }", json!({ "id": item })),
+            ("a mark back", "mutation($id: ID!) { markUnread(select: { ids: [$id] }) { changedCount } }", json!({ "id": item })),
+            ("all seen", "mutation { markSeen { cursor } }", json!({})),
+            ("all read", "mutation { markRead(select: { matching: { types: [\"brief\"] } }) { changedCount } }", json!({})),
+            ("the newest gone", "mutation($id: ID!) { archive(select: { ids: [$id] }) { changedCount } }", json!({})),
+            ("another name", "mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Benjamin\" }]) { id } }", json!({})),
+            ("another text", "mutation($id: ID!) { updateNotification(id: $id, input: { content: { title: \"hello again\" } }) { id } }", json!({ "id": sent })),
+            ("another title", "mutation { saveMessageType(input: { code: \"brief\", title: \"Briefly\", ttlSeconds: 3600, position: 9 }) { code } }", json!({})),
+            ("nobody", erase, json!({})),
+        ];
+        let mut before = first;
+        for (what, query, mut variables) in changes {
+            let by_user = ["a mark", "a mark back", "all seen", "all read", "the newest gone"].contains(&what);
+            if what == "the newest gone" {
+                variables = json!({ "id": ada.items(json!({ "types": ["news"] })).await[0]["id"] });
+            }
+            if by_user { &ada } else { &operator }.ask(query, variables).await;
+            let now = look().await;
+            assert_ne!(now, before, "{what}");
+            before = now;
+        }
+        app.advance(TimeDelta::hours(1));
+        let now = look().await;
+        assert_ne!(now, before, "it has expired");
+        let retract = "mutation($id: ID!) { retractNotification(id: $id) { id } }";
+        operator.ask(retract, json!({ "id": sent })).await;
+        assert_ne!(look().await, now, "it was retracted");
+    }
+
     async fn overviews_of_many_users_are_one_statement(app) {
         app.admin().define_type("release").await;
         let users: Vec<String> = (0..50).map(|number| format!("user-{number}")).collect();

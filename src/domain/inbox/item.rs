@@ -198,6 +198,14 @@ impl Content {
         })
     }
 
+    /// About how many bytes its text takes.
+    pub fn length(&self) -> usize {
+        let OwnText { title, body, link, params } = &self.own;
+        let texts = [title, body, link].into_iter().flatten().map(String::len).sum::<usize>();
+        let values = [Some(params), self.data.as_ref()].into_iter().flatten().filter(|value| !value.is_null());
+        texts + values.map(|value| 3 * value.to_string().len()).sum::<usize>()
+    }
+
     /// Rendered by the type's template; else as the sender wrote it; else the type's own title.
     pub fn title(&self) -> String {
         self.render(Text::Title).or_else(|| self.own.title.clone()).unwrap_or_else(|| self.message_type.title.clone())

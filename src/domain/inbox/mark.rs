@@ -16,8 +16,8 @@ use crate::clock::Millis;
 use crate::database::transaction;
 use crate::domain::catalogue::{self, Catalogue, ReadPolicy};
 use crate::domain::channel::Target;
-use crate::domain::tally;
 use crate::domain::tenant::Tenant;
+use crate::domain::{tally, user as people};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
@@ -63,12 +63,17 @@ pub async fn apply(app: &App, tenant: &Tenant, user: UserId, selection: &Selecti
         let now = app.now();
         let end = sync::within(txn, tenant, &[user], now).await?;
         let inbox = Inbox { txn, tenant, user, now };
-        match selection {
-            Selection::Items(seqs) => inbox.change(change, None, &Which::Items(seqs)).await,
-            Selection::Matching(of) => inbox.change_matching(change, of, end, &catalogue).await,
+        let changed_count = match selection {
+            Selection::Items(seqs) => inbox.change(change, None, &Which::Items(seqs)).await?,
+            Selection::Matching(of) => inbox.change_matching(change, of, end, &catalogue).await?,
+        };
+        if changed_count > 0 {
+            people::changed(txn, &[user]).await?;
         }
+        Ok(changed_count)
     })?;
     if changed_count > 0 {
+        app.caches.overviews.forget(&[user]).await;
         app.hub.tell(Notice::changed(tenant.id, &[user]));
     }
     Ok(changed_count)
@@ -93,6 +98,7 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
                 inbox.read_all(kind.id, end).await?;
             }
         }
+        people::changed(txn, &[user]).await?;
         if only.is_none() {
             let mut sql = Sql::new(txn);
             sql.push("UPDATE users SET seen_seq = ").bind(end).push(" WHERE id = ").bind(user);
@@ -101,6 +107,7 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
         }
         Ok(())
     })?;
+    app.caches.overviews.forget(&[user]).await;
     app.hub.tell(Notice::changed(tenant.id, &[user]));
     Ok(())
 }

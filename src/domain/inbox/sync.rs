@@ -47,6 +47,7 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
             let pulled = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await)?;
             app.metrics.syncs.inc_by(pulled.moved);
             app.metrics.items_made.inc_by(pulled.items);
+            app.caches.overviews.forget(&behind).await;
             reached = reached.min(pulled.end);
             behind = pulled.behind;
         }

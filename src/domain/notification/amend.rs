@@ -131,7 +131,10 @@ async fn change(
         sql.run(txn).await?;
         return amend(txn, tenant, seq).await;
     }
-    // Text stands once, in the notification: whoever shows it reads it again.
+    // Text stands once, in the notification: whoever shows it reads it again, once he knows that it is another.
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE tenant SET text_version = text_version + 1 WHERE id = ").bind(tenant.id);
+    sql.run(txn).await?;
     Ok(Notice { items: vec![seq], ..Notice::of(tenant.id) })
 }
 

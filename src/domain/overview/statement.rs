@@ -6,6 +6,7 @@ use entity::ids::{TypeId, UserId};
 use sea_orm::DbBackend;
 
 use super::Wish;
+use super::memory::Stamp;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::MessageType;
@@ -20,16 +21,24 @@ use crate::sql::Sql;
 ///
 /// Per user and type two ranges of `inbox_item_state` are counted and three ends of it are probed; what follows are
 /// probes of primary keys.
-pub fn statement(app: &App, tenant: &Tenant, users: &[UserId], types: &[Arc<MessageType>], wish: &Wish) -> Sql {
-    let now = app.now();
+pub fn statement(
+    app: &App,
+    tenant: &Tenant,
+    users: &[UserId],
+    types: &[Arc<MessageType>],
+    wish: &Wish,
+    now: Millis,
+) -> Sql {
     let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", h_unseen, x_type_id, x_unread, ");
+    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(Stamp::COLUMNS);
+    sql.push(", h_unseen, x_type_id, x_unread, s.version AS s_version, ");
     item::push_columns(&mut sql);
     sql.push(" FROM ");
     let push_standing = |sql: &mut Sql| {
         sql.push("(");
         standing::push(sql, tenant, users, &|sql, user| {
+            Stamp::push(sql, user);
             if wish.unseen {
                 push_unseen(sql, user, &ids, wish.cap, now);
             } else {

@@ -1,6 +1,7 @@
 //! What users see, by the server and by the model, written alike.
 
 use serde_json::{Value, json};
+use tidings::auth::Role;
 
 use super::drive::Driver;
 use super::expected::{Filter, Item};
@@ -37,7 +38,7 @@ impl Driver<'_> {
     /// Compares what all users see, asked for in one batch.
     pub async fn compare_all(&mut self) -> Result<(), String> {
         let query = format!("query($ids: [ID!]!) {{ users(ids: $ids) {{ ...Seen }} }} {SEEN} {ITEM}");
-        let (_, answer) = self.service().send(&query, json!({ "ids": USERS })).await;
+        let (_, answer) = self.looking(Role::Service, "shop").send(&query, json!({ "ids": USERS })).await;
         for user in 0..USERS.len() {
             self.compare(user, &answer["data"]["users"][user])
                 .map_err(|difference| format!("{difference}; errors: {}", answer["errors"]))?;
@@ -49,7 +50,7 @@ impl Driver<'_> {
     pub async fn compare_one(&mut self, user: usize) -> Result<(), String> {
         self.model.introduce(user);
         let query = format!("{{ viewer {{ ...Seen }} }} {SEEN} {ITEM}");
-        let (_, answer) = self.user(user).send(&query, json!({})).await;
+        let (_, answer) = self.looking(Role::User, USERS[user]).send(&query, json!({})).await;
         self.compare(user, &answer["data"]["viewer"])
             .map_err(|difference| format!("{difference}; errors: {}", answer["errors"]))
     }

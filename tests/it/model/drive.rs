@@ -20,6 +20,8 @@ const LONGEST: i64 = 360 * 24;
 /// A tenant of its own on the server, and the model of it.
 pub struct Driver<'a> {
     pub(super) app: &'a TestApp,
+    /// The node that is asked what users see.
+    reader: &'a TestApp,
     tenant: String,
     pub(super) mix: Mix,
     /// The instant of the model's hour 0.
@@ -32,9 +34,9 @@ pub struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub async fn new(app: &'a TestApp, tenant: &str, mix: Mix) -> Result<Self, String> {
+    pub async fn new((app, reader): (&'a TestApp, &'a TestApp), tenant: &str, mix: Mix) -> Result<Self, String> {
         let (tenant, start, model) = (tenant.to_owned(), app.now(), Tenant::default());
-        let mut driver = Self { app, tenant, mix, start, model, ids: Vec::new(), shown: Default::default() };
+        let mut driver = Self { app, reader, tenant, mix, start, model, ids: Vec::new(), shown: Default::default() };
         for (place, code) in TYPES.iter().enumerate() {
             let policy = if place == AUTO { "AUTO" } else { "MANUAL" };
             let ttl = TTLS[place].map(|hours| hours * 60 * 60);
@@ -53,6 +55,11 @@ impl<'a> Driver<'a> {
 
     pub(super) fn actor(&self, role: Role, sub: &str) -> Actor<'a> {
         Actor::new(self.app, &self.tenant, sub, role)
+    }
+
+    /// Somebody who looks, through the other node.
+    pub(super) fn looking(&self, role: Role, sub: &str) -> Actor<'a> {
+        Actor::new(self.reader, &self.tenant, sub, role)
     }
 
     pub(super) fn user(&self, user: usize) -> Actor<'a> {

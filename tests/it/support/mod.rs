@@ -92,6 +92,16 @@ impl TestApp {
 
     /// The same with these settings.
     pub async fn configured(config: Config) -> Self {
+        let start = DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").expect("it is one");
+        Self::at(config, Clock::set(start.with_timezone(&Utc))).await
+    }
+
+    /// Another node over the same database, with the same clock and caches of its own.
+    pub async fn beside(&self) -> Self {
+        Self::at(self.app.config.clone(), self.app.clock.clone()).await
+    }
+
+    async fn at(config: Config, clock: Clock) -> Self {
         // What the server warns of is shown with a test that fails.
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer();
         let _ = log.try_init();
@@ -105,8 +115,7 @@ impl TestApp {
                 counter.fetch_add(1, Ordering::SeqCst);
             }
         });
-        let start = DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").expect("it is one");
-        let app = App::over(db, config, Clock::set(start.with_timezone(&Utc))).await.expect("the server starts");
+        let app = App::over(db, config, clock).await.expect("the server starts");
         let routes = Server::new(app.clone()).routes();
         Self { app, routes, statements }
     }
