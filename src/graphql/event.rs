@@ -1,6 +1,6 @@
 //! How subscriptions are executed: each of their events as a query of its own.
 //!
-//! The library would keep its own copy of the document for every subscription, and seven futures within each other, which
+//! The library would keep its own copy of the document for every subscription, and several futures within each other, which
 //! took about 9 KB. A subscription that rests keeps its variables and where its events come from; the document is shared
 //! by all that were sent the same text.
 
