@@ -4,6 +4,7 @@ mod catalogue;
 mod channel;
 mod connection;
 mod context;
+mod entities;
 mod errors;
 mod event;
 mod flight;
@@ -38,6 +39,7 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::error::Error;
 pub use context::Viewer;
+use entities::Entities;
 pub use errors::code as error_code;
 use event::Events;
 pub use flight::{Operation, code as outcome};
@@ -131,7 +133,7 @@ impl Schema {
 
     async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
         let Admitted { request, operation, document, mut flight } = admitted;
-        let executed = caught(self.library.execute(with(request, document, viewer)));
+        let executed = caught(self.library.execute(with(request, document, viewer).data(Entities::default())));
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
             failed(Error::Unavailable(match operation.kind {

@@ -68,14 +68,21 @@ impl<'a> Call<'a> {
 
     /// The user whom a call is about: a user can name only himself, and need not; others must name one.
     pub async fn subject(self, field: &str, named: Option<&ID>) -> Result<UserId> {
-        let id = match (self.viewer.role, named) {
+        user::mention_one(self.app, self.tenant, field, self.named(field, named)?).await
+    }
+
+    /// The id of the user whom a call is about.
+    pub fn named<'b>(&self, field: &str, named: Option<&'b ID>) -> Result<&'b str>
+    where
+        'a: 'b,
+    {
+        match (self.viewer.role, named) {
             (Role::User, Some(named)) if named.as_str() != self.viewer.sub => {
-                return Err(Error::not_found("user", named.as_str()));
+                Err(Error::not_found("user", named.as_str()))
             }
-            (Role::User, _) => &self.viewer.sub,
-            (_, Some(named)) => named.as_str(),
-            (_, None) => return Err(Error::bad_input(field, "is required, for the token is not a user's")),
-        };
-        user::mention_one(self.app, self.tenant, field, id).await
+            (Role::User, _) => Ok(&self.viewer.sub),
+            (_, Some(named)) => Ok(named.as_str()),
+            (_, None) => Err(Error::bad_input(field, "is required, for the token is not a user's")),
+        }
     }
 }

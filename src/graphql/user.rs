@@ -10,6 +10,7 @@ use tokio::sync::OnceCell;
 use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
 use super::connection::{Named, by_channel, channel_at, names, size};
 use super::context::{Call, STAFF};
+use super::entities::Entities;
 use super::inbox::InboxItem;
 use super::inbox::{InboxFilter, Items, inbox_page};
 use super::overview::{Overview, wish};
@@ -23,8 +24,8 @@ use crate::error::Error;
 
 names!(Users, "UserConnection", "UserEdge");
 
-/// The most users of one `users` query.
-const USERS: usize = 200;
+/// The most users of one `users` query, and of whom things are read at once.
+pub const USERS: usize = 200;
 
 type Overviews = HashMap<UserId, overview::Overview>;
 
@@ -223,7 +224,7 @@ impl UserQuery {
     /// made now, so that he has an inbox.
     #[graphql(entity)]
     async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Result<User> {
-        Ok(User::alone(Call::of(ctx).subject("id", Some(&id)).await?))
+        ctx.data_unchecked::<Entities>().user(ctx, &id).await
     }
 
     /// Null where the tenant has never heard of the user. SERVICE, ADMIN.
