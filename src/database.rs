@@ -141,9 +141,9 @@ impl Database {
         Ok(Migrator::down(&self.write, None).await?)
     }
 
-    /// How many migrations this program has that the database has not.
+    /// How many migrations this program has that the database has not. It only reads, so that it waits for no writer.
     pub async fn pending_migrations(&self) -> Result<usize> {
-        Ok(Migrator::get_pending_migrations(&self.write).await?.len())
+        Ok(Migrator::get_pending_migrations_read_only(&self.read).await?.len())
     }
 
     /// Closes every connection once the transactions under way have ended.

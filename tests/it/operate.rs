@@ -3,5 +3,6 @@
 mod logs;
 mod metrics;
 mod overload;
+mod ready;
 mod restart;
 mod traces;

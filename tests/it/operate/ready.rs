@@ -1,0 +1,36 @@
+//! Whether requests should be sent to a node.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use tower::ServiceExt;
+
+use crate::support::{Kind, TestApp, on_every_database, with};
+
+async fn ready(app: &TestApp) -> (StatusCode, String) {
+    let request = Request::get("/readyz").body(Body::empty()).unwrap();
+    let response = app.routes.clone().oneshot(request).await.unwrap();
+    let status = response.status();
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+on_every_database! {
+    async fn a_node_is_ready_where_no_migration_is_missing(app) {
+        assert_eq!(ready(app).await, (StatusCode::OK, "ready\n".into()));
+        app.app.db.unmigrate().await.unwrap();
+        assert_eq!(ready(app).await, (StatusCode::SERVICE_UNAVAILABLE, "the database is not migrated\n".into()));
+        app.app.db.migrate().await.unwrap();
+        assert_eq!(ready(app).await, (StatusCode::OK, "ready\n".into()));
+    }
+}
+
+#[tokio::test]
+async fn a_node_is_ready_while_it_writes() {
+    with(Kind::Sqlite, async |app| {
+        // Nobody else can write until this ends.
+        let busy = app.app.db.begin().await.unwrap();
+        assert_eq!(ready(app).await.0, StatusCode::OK);
+        busy.rollback().await.unwrap();
+    })
+    .await;
+}
