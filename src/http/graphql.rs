@@ -192,10 +192,12 @@ async fn execute(
 ) -> Response {
     let operation = admitted.operation.clone();
     let mut answer = match caller {
-        Some((viewer, claims)) if media == EVENTS => match server.sessions.enter(&viewer) {
-            Ok(session) => events::answer(server, (viewer, claims), session, admitted),
-            Err(error) => unknown(media, &error),
-        },
+        Some((viewer, claims)) if media == EVENTS => {
+            match server.sessions.place().and_then(|place| place.taken(&viewer)) {
+                Ok(session) => events::answer(server, (viewer, claims), session, admitted),
+                Err(error) => unknown(media, &error),
+            }
+        }
         caller => {
             let viewer = caller.map(|(viewer, _)| viewer);
             answer::answer(media, &server.schema.run(viewer, admitted).await)

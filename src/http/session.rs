@@ -31,10 +31,14 @@ struct Inner {
 
 type Who = (TenantId, crate::auth::Role, String);
 
+/// Room for one of them, until it is dropped; nobody need know yet whose it will be.
+#[derive(Debug)]
+pub struct Place(Sessions);
+
 /// One of them, until it is dropped.
 #[derive(Debug)]
 pub struct Session {
-    sessions: Sessions,
+    place: Place,
     who: Who,
 }
 
@@ -49,23 +53,20 @@ impl Sessions {
         }))
     }
 
-    /// One more; `UNAVAILABLE` where its user, or this node, has as many as it may.
-    pub fn enter(&self, viewer: &Viewer) -> Result<Session> {
-        let who = (viewer.tenant.id, viewer.role, viewer.sub.clone());
-        let Inner { app, open, count, .. } = &*self.0;
-        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-        if *count.borrow() >= app.config.sessions {
-            return Err(Error::Unavailable(format!("this node has {} sessions already", app.config.sessions)));
+    /// Room for one more; `UNAVAILABLE` where this node has as many as it may.
+    pub fn place(&self) -> Result<Place> {
+        let Inner { app, count, .. } = &*self.0;
+        let most = app.config.sessions;
+        let has_room = count.send_if_modified(|count| {
+            let has_room = *count < most;
+            *count += u32::from(has_room);
+            has_room
+        });
+        if !has_room {
+            return Err(Error::Unavailable(format!("this node has {most} sessions already")));
         }
-        let own = open.entry(who.clone()).or_default();
-        if *own >= app.config.sessions_per_user {
-            let message = format!("at most {} sessions a user at the same time", app.config.sessions_per_user);
-            return Err(Error::Unavailable(message));
-        }
-        *own += 1;
-        count.send_modify(|count| *count += 1);
         app.metrics.sessions.inc();
-        Ok(Session { sessions: self.clone(), who })
+        Ok(Place(self.clone()))
     }
 
     /// Asks all of them to leave.
@@ -92,18 +93,40 @@ impl Sessions {
     }
 }
 
+impl Place {
+    /// The session of a viewer who takes it; `UNAVAILABLE` where he has as many as he may.
+    pub fn taken(self, viewer: &Viewer) -> Result<Session> {
+        let who = (viewer.tenant.id, viewer.role, viewer.sub.clone());
+        let Inner { app, open, .. } = &*self.0.0;
+        let most = app.config.sessions_per_user;
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = open.entry(who.clone()).or_default();
+        if *own >= most {
+            return Err(Error::Unavailable(format!("at most {most} sessions a user at the same time")));
+        }
+        *own += 1;
+        drop(open);
+        Ok(Session { place: self, who })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Inner { app, count, .. } = &*self.0.0;
+        count.send_modify(|count| *count -= 1);
+        app.metrics.sessions.dec();
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
-        let Inner { app, open, count, .. } = &*self.sessions.0;
-        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.place.0.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = open.get_mut(&self.who) {
             *own -= 1;
             if *own == 0 {
                 open.remove(&self.who);
             }
         }
-        count.send_modify(|count| *count -= 1);
-        app.metrics.sessions.dec();
     }
 }
 

@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_stream::StreamMap;
 use tracing::Instrument;
 
-use super::graphql::answer::{described, is_refused};
-use super::session::{Session, left};
+use super::graphql::answer::{JSON, described, is_refused, refusal};
+use super::session::{Place, Session, left};
 use super::{Server, cors, graphql, observe};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
@@ -68,6 +68,11 @@ pub fn upgrade(
     if !cors::origin_allowed(&server.app.config, headers) {
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }
+    // Whoever has not shown a token yet takes up as much as anybody else.
+    let place = match server.sessions.place() {
+        Ok(place) => place,
+        Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
+    };
     let token = graphql::bearer(headers).map(str::to_owned);
     // The session goes by the id of the request that began it.
     let span = observe::span(headers);
@@ -76,7 +81,7 @@ pub fn upgrade(
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(0)
-        .on_upgrade(move |socket| Connection::new(server, socket).serve(token).instrument(span))
+        .on_upgrade(move |socket| Connection::new(server, socket, place).serve(token).instrument(span))
 }
 
 /// What an operation gives.
@@ -91,6 +96,8 @@ struct Connection {
     server: Server,
     socket: WebSocket,
     operations: StreamMap<String, BoxStream<'static, Output>>,
+    /// Until somebody shows a token, whose session it then is.
+    place: Option<Place>,
     client: Option<Client>,
     heard_at: Instant,
     is_pinged: bool,
@@ -106,10 +113,10 @@ struct Client {
 }
 
 impl Connection {
-    fn new(server: Server, socket: WebSocket) -> Self {
+    fn new(server: Server, socket: WebSocket, place: Place) -> Self {
         let messages = Bucket::full(server.app.config.limits.socket_rate, server.app.now());
-        let (operations, client, heard_at) = (StreamMap::new(), None, Instant::now());
-        Self { server, socket, operations, client, heard_at, is_pinged: false, messages }
+        let (operations, heard_at) = (StreamMap::new(), Instant::now());
+        Self { server, socket, operations, place: Some(place), client: None, heard_at, is_pinged: false, messages }
     }
 
     /// From the upgrade to the close. `token` was sent with the upgrade, and counts where the init has none.
@@ -175,10 +182,12 @@ impl Connection {
             Message::Close(_) => return Err(None),
         };
         match message::parse(&text).map_err(|why| Some((Close::BadRequest, why)))? {
-            Received::Init(_) if self.client.is_some() => end(Close::TooMany, "too many initialisation requests"),
             Received::Init(payload) => {
+                let Some(place) = self.place.take() else {
+                    return end(Close::TooMany, "too many initialisation requests");
+                };
                 let token = payload.token().or(token.map(str::to_owned));
-                self.client = Some(admit(&self.server, token).await?);
+                self.client = Some(admit(&self.server, place, token).await?);
                 self.send(message::ACK.into()).await
             }
             Received::Ping(payload) => {
@@ -269,9 +278,9 @@ impl Connection {
 }
 
 /// The client behind a token, if he may have one session more.
-async fn admit(server: &Server, token: Option<String>) -> Result<Client, Ending> {
+async fn admit(server: &Server, place: Place, token: Option<String>) -> Result<Client, Ending> {
     let (viewer, claims) = check(server, token).await?;
-    let session = turned_away(server.sessions.enter(&viewer))?;
+    let session = turned_away(place.taken(&viewer))?;
     Ok(Client { viewer, expires_at: Instant::now() + left(&server.app, &claims), _session: session })
 }
 
