@@ -17,6 +17,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -68,6 +69,10 @@ impl Server {
             // Nobody waits for it where the server has failed already.
             let _ = told.send(());
         };
+        // What is small goes out at once, rather than when what went before it was acknowledged.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         let served = async {
             axum::serve(listener, self.routes()).with_graceful_shutdown(stop).await?;
             // Sockets have left their connections, so that these do not wait for them.

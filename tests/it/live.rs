@@ -166,12 +166,10 @@ on_every_database! {
                 let mut socket = Socket::open(&node.address, &app.user(user).token).await;
                 socket.subscribe("items", ITEMS, json!({ "after": after })).await;
                 socket.subscribe("overview", OVERVIEWS, json!({})).await;
+                socket.until_unread(0).await;
                 socket
             });
             sockets.extend(futures_util::future::join_all(opened).await);
-        }
-        for socket in &mut sockets {
-            socket.until_unread(0).await;
         }
         let (statements, ()) = app.statements_of(async {
             app.service().announce("release", everyone(), "to all").await;

@@ -1,7 +1,11 @@
 //! The sub-protocol to the letter: what is closed with which code.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tidings::auth::{Claims, Role, sign};
+use tidings::http::Server;
+use tokio::time::{Instant, interval};
 
 use crate::support::{ITEMS, Kind, OVERVIEWS, SECRET, Socket, TestApp, everyone, with, with_settings};
 
@@ -254,6 +258,41 @@ async fn a_socket_has_so_many_messages_a_minute() {
         assert_eq!(socket.hear().await, json!({ "close": 4429, "reason": "too many messages a minute" }));
         drop(socket);
         node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_silent_client_is_pinged_and_given_up_if_it_does_not_answer() {
+    with(Kind::Sqlite, async |app| {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        // Without the loops of the background: while the time only stands or leaps, nothing may wait for the database.
+        let serving = tokio::spawn(Server::new(app.app.clone()).serve(listener, std::future::pending()));
+        let mut deaf = Socket::open(&address, &app.user("ada").token).await;
+        let mut heedful = Socket::open(&address, &app.user("ben").token).await;
+        tokio::time::pause();
+        let began_at = Instant::now();
+        // Time that stands leaps to whatever is waited for next: to this, so that what is sent is heard meanwhile.
+        let seconds = tokio::spawn(async {
+            let mut seconds = interval(Duration::from_secs(1));
+            loop {
+                seconds.tick().await;
+            }
+        });
+        for _ in 0..3 {
+            heedful.pinged().await;
+        }
+        assert!(began_at.elapsed() > Duration::from_secs(74), "they come after {:?}", began_at.elapsed());
+        assert_eq!(app.app.metrics.sessions.get(), 1);
+        deaf.pinged().await;
+        assert_eq!(deaf.try_hear().await, None, "the connection is gone");
+        tokio::time::resume();
+        seconds.abort();
+        heedful.say(json!({ "type": "ping" })).await;
+        assert_eq!(heedful.hear().await["type"], "pong");
+        drop(heedful);
+        serving.abort();
     })
     .await;
 }

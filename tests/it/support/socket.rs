@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 /// How long anything may take until the test has failed.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -40,7 +40,11 @@ impl Socket {
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().expect("it is a header"));
         }
-        connect_async(request).await.map(|(socket, _)| Self(socket)).map_err(|error| error.to_string())
+        // What is sent goes out at once, as browsers have it.
+        connect_async_with_config(request, None, true)
+            .await
+            .map(|(socket, _)| Self(socket))
+            .map_err(|error| error.to_string())
     }
 
     /// Connected and admitted.
@@ -111,6 +115,12 @@ impl Socket {
                 _ => {}
             }
         }
+    }
+
+    /// Waits for a ping of the server's, which is answered when the socket is read next.
+    pub async fn pinged(&mut self) {
+        let frame = timeout(PATIENCE, self.0.next()).await.expect("something comes in time");
+        assert!(matches!(frame, Some(Ok(Message::Ping(_)))), "{frame:?}");
     }
 
     pub async fn hear(&mut self) -> Value {
