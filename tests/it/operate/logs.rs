@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidings::auth::{Claims, Role, sign};
 use tower::ServiceExt;
 
-use crate::support::{Kind, Process, SECRET, Socket, with};
+use crate::support::{Kind, Process, Redis, SECRET, Socket, with};
 
 const USER: &str = "ada.lovelace@example.org";
 const TITLE: &str = "Your diagnosis is ready";
@@ -121,4 +121,26 @@ async fn every_answer_carries_a_request_id() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_bus_that_is_lost_and_found_has_a_line_each() {
+    let Some(mut redis) = Redis::start().await else { return };
+    let database = Kind::Sqlite.make().await.unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let url = redis.url();
+    let settings = [("TIDINGS_LOG", "info"), ("REDIS_URL", url.as_str())];
+    let server = Process::start_with(&database.url, &settings, Some(file.path())).await;
+    let metrics =
+        async || reqwest::get(format!("http://{}/metrics", server.address)).await.unwrap().text().await.unwrap();
+    while !metrics().await.contains("tidings_bus_connected 1") {}
+    redis.stop();
+    let away = server.logged("the bus between nodes is away: sessions are late by up to a second").await;
+    assert!(away.contains("WARN") && away.contains("failure="), "{away}");
+    redis.start_again().await;
+    let back = server.logged("the bus between nodes is back").await;
+    assert!(back.contains("INFO"), "{back}");
+    server.stop();
+    let log = std::fs::read_to_string(file.path()).unwrap();
+    assert_eq!(log.matches("the bus between nodes").count(), 2, "{log}");
 }

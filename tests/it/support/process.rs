@@ -66,6 +66,19 @@ impl Process {
         command.spawn().expect("the server starts")
     }
 
+    /// Waits until a line of its log has these words; gives the line.
+    pub async fn logged(&self, words: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = std::fs::read_to_string(self.log.as_ref().expect("it has a log")).expect("the log can be read");
+            if let Some(line) = log.lines().find(|line| line.contains(words)) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < until, "{words:?} in vain in {log}");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// SIGTERM, and waits for the end.
     pub fn stop(mut self) {
         let asked = Command::new("kill").arg(self.child.id().to_string()).status();
