@@ -1,4 +1,4 @@
-//! Every field and mutation of the schema × everybody, and every input × everything that it should not be.
+//! Every field, mutation and subscription of the schema × everybody, and every input × everything that it should not be.
 //!
 //! Generated from the schema by introspection, so that what is added is walked without being listed here.
 
@@ -6,13 +6,14 @@ mod calls;
 mod values;
 
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::{Request, StatusCode, header};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tidings::auth::Role;
 use tower::ServiceExt;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
-use calls::{Call, Types};
+use calls::{Call, Kind, Types};
 
 /// What `extensions.code` may be.
 const CODES: [&str; 7] = [
@@ -32,18 +33,52 @@ const INTERNALS: [&str; 9] =
 /// The most bytes of the answer to what is refused.
 const ANSWER: usize = 16 * 1024;
 
+/// The first result of a subscription, as an event stream has it; an empty one where it waits for something to happen.
+async fn first_result(app: &TestApp, call: &Call, body: Body) -> String {
+    let mut chunks = body.into_data_stream();
+    let mut text = String::new();
+    let result = async {
+        loop {
+            let chunk = chunks.next().await.expect("a stream that ends says so").expect("it does not break off");
+            text.push_str(std::str::from_utf8(&chunk).expect("events are text"));
+            // The line is whole where another one follows.
+            if let Some((data, _)) = text.split_once("data: ").and_then(|(_, data)| data.split_once('\n')) {
+                return data.to_owned();
+            }
+        }
+    };
+    // An overview comes at once; of the others nothing, but that they have begun.
+    let has_begun = async {
+        while call.query.contains("overviewChanged") || app.app.metrics.subscriptions.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        result = result => result,
+        () = has_begun => "{}".to_owned(),
+    }
+}
+
 /// Sends a call; gives the code of its first error, if it has one.
 async fn code_of(app: &TestApp, token: Option<&str>, call: &Call, variables: &Value) -> Option<String> {
     let body = json!({ "query": call.query, "variables": variables }).to_string();
     let mut request = Request::post("/graphql").header("content-type", "application/json");
+    if call.kind == Kind::Subscription {
+        request = request.header("accept", "text/event-stream");
+    }
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
     let request = request.body(Body::from(body.replace(values::SURROGATE, "\\ud800"))).unwrap();
     let response = app.routes.clone().oneshot(request).await.unwrap();
     let status = response.status();
-    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-    let text = String::from_utf8(body.to_vec()).unwrap();
+    let text = if response.headers()[header::CONTENT_TYPE] == "text/event-stream" {
+        first_result(app, call, response.into_body()).await
+    } else {
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
+    };
     let answer: Value = serde_json::from_str(&text).unwrap();
     let what = || format!("{} {variables:.300} {status} {text:.1000}", call.query);
     assert!(!INTERNALS.iter().any(|internal| text.contains(internal)), "{}", what());
@@ -111,6 +146,7 @@ on_every_database! {
             [app.stranger("ada", Role::User), app.stranger("shop", Role::Service), app.stranger("operator", Role::Admin)];
         let calls = types.calls();
         assert!(calls.len() > 40, "{} calls are walked", calls.len());
+        assert!(calls.iter().filter(|call| call.kind == Kind::Subscription).count() > 2, "subscriptions are walked");
         for call in calls {
             let before = state(app).await;
             assert_eq!(code_of(app, None, &call, &call.variables).await.as_deref(), Some("UNAUTHENTICATED"), "{}", call.query);
@@ -125,7 +161,7 @@ on_every_database! {
                 if let Some(is_named) = call.names(role) {
                     assert_eq!(is_forbidden, !is_named, "{role} {} {code:?}", call.query);
                 }
-                if code.is_some() || call.is_query {
+                if code.is_some() || call.kind != Kind::Mutation {
                     assert_eq!(state(app).await, before, "{role} {}", call.query);
                 }
             }

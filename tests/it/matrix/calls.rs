@@ -16,9 +16,17 @@ pub struct Call {
     pub query: String,
     /// Good ones: what is required, and nothing else.
     pub variables: Value,
-    pub is_query: bool,
+    pub kind: Kind,
     arguments: Vec<Value>,
     description: String,
+}
+
+/// What a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Query,
+    Mutation,
+    Subscription,
 }
 
 /// A place in a call's variables.
@@ -51,17 +59,18 @@ impl Types {
     /// Every field of the first level, and every field of a user that takes arguments.
     pub fn calls(&self) -> Vec<Call> {
         let fields = |of: &str| self.types[of]["fields"].as_array().unwrap().clone();
-        let mut calls: Vec<Call> = fields("Query").iter().map(|field| self.call(field, "query", "")).collect();
+        let mut calls: Vec<Call> = fields("Query").iter().map(|field| self.call(field, Kind::Query, "")).collect();
         for field in fields("User") {
             for within in ["viewer", "user(id: \"ada\")"] {
-                calls.push(self.call(&field, "query", within));
+                calls.push(self.call(&field, Kind::Query, within));
             }
         }
-        calls.extend(fields("Mutation").iter().map(|field| self.call(field, "mutation", "")));
+        calls.extend(fields("Mutation").iter().map(|field| self.call(field, Kind::Mutation, "")));
+        calls.extend(fields("Subscription").iter().map(|field| self.call(field, Kind::Subscription, "")));
         calls
     }
 
-    fn call(&self, field: &Value, operation: &str, within: &str) -> Call {
+    fn call(&self, field: &Value, kind: Kind, within: &str) -> Call {
         let arguments = field["args"].as_array().unwrap().clone();
         let name = text(&field["name"]);
         let list = |one: &dyn Fn(&Value) -> String| arguments.iter().map(one).collect::<Vec<_>>().join(", ");
@@ -72,8 +81,8 @@ impl Types {
         } else {
             (format!("({declared})"), format!("({passed})"))
         };
-        let kind = text(&named(&field["type"])["kind"]);
-        let below = if matches!(kind.as_str(), "SCALAR" | "ENUM") { "" } else { " { __typename }" };
+        let of = text(&named(&field["type"])["kind"]);
+        let below = if matches!(of.as_str(), "SCALAR" | "ENUM") { "" } else { " { __typename }" };
         let field_text = format!("{name}{passed}{below}");
         let asked = if within.is_empty() { field_text } else { format!("{within} {{ {field_text} }}") };
         let mut variables = Map::new();
@@ -82,9 +91,9 @@ impl Types {
         }
         let description = if within.is_empty() { text(&field["description"]) } else { String::new() };
         Call {
-            query: format!("{operation}{declared} {{ {asked} }}"),
+            query: format!("{}{declared} {{ {asked} }}", format!("{kind:?}").to_lowercase()),
             variables: Value::Object(variables),
-            is_query: operation == "query",
+            kind,
             arguments,
             description,
         }
