@@ -1,5 +1,6 @@
 //! More work than there is room for.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
-use crate::support::{Kind, PATIENCE, TestApp, with_settings};
+use crate::support::{Kind, PATIENCE, TestApp, with, with_settings};
 
 async fn query(app: &TestApp) -> axum::http::Response<Body> {
     let request = Request::post("/graphql")
@@ -82,4 +83,48 @@ async fn whoever_gets_no_connection_is_told_on_postgres() {
 #[tokio::test]
 async fn whoever_gets_no_connection_is_told_on_mysql() {
     a_pool_runs_out(Kind::Mysql).await;
+}
+
+/// Works for so many steps, and is given up then, as a request is whose client has gone.
+async fn given_up_after(steps: usize, work: impl Future) {
+    let (mut work, mut left) = (std::pin::pin!(work), steps);
+    std::future::poll_fn(|context| {
+        if left == 0 || work.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        left -= 1;
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Requests that are given up at whatever moment keep no connection.
+async fn connections_come_back(kind: Kind) {
+    with(kind, async |app| {
+        app.admin().define_type("news").await;
+        let query = "{ viewer { overview { unread { count } } inbox { nodes { title } } preferences { types { code } } \
+            groups { code } following { nodes { id } } subscriptions { nodes { action } } views { id } } }";
+        for number in 0..400 {
+            let user = format!("user-{number}");
+            given_up_after(number % 80, app.user(&user).send(query, json!({}))).await;
+        }
+        let mut taken = Vec::new();
+        for _ in 0..app.app.config.database.connections {
+            taken.push(app.app.db.begin().await.expect("there is a connection"));
+        }
+        for transaction in taken {
+            transaction.rollback().await.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_goes_away_leaves_the_connection_on_postgres() {
+    connections_come_back(Kind::Postgres).await;
+}
+
+#[tokio::test]
+async fn whoever_goes_away_leaves_the_connection_on_mysql() {
+    connections_come_back(Kind::Mysql).await;
 }
