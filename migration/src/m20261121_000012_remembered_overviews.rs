@@ -13,7 +13,7 @@ const COLUMNS: [(&str, &str); 2] = [("users", "version"), ("tenant", "text_versi
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for (table, column) in COLUMNS {
-            manager.alter_table(Table::alter().table(table).add_column(&mut number_from(column, 0)).take()).await?;
+            manager.alter_table(Table::alter().table(table).add_column(number_from(column, 0)).take()).await?;
         }
         index(manager, "notification_tenant_expires_at", "notification", &["tenant_id", "expires_at"]).await
     }

@@ -22,6 +22,7 @@ use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::Sql;
 
 pub use amend::{Patch, retract, update};
@@ -212,4 +213,12 @@ async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> R
         }
     }
     Ok(found)
+}
+
+/// Tells sessions what was committed, and the tenant how far his log goes now.
+fn tell(app: &App, tenant: &Tenant, notice: Notice) {
+    if let Some((_, end)) = notice.seqs.last() {
+        tenant.saw(*end);
+    }
+    app.hub.tell(notice);
 }

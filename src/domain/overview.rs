@@ -171,14 +171,13 @@ async fn together(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> 
         let now = app.now();
         let rows = statement(app, tenant, users, &types, wish, now).all(&app.db.read).await?;
         let standings = rows.iter().map(Standing::read).collect::<Result<Vec<_>>>()?;
-        match standing::check(app, tenant, &standings, &catalogue, &mut is_synced).await? {
-            Some(newer) => catalogue = newer,
-            None => {
-                let overviews = assemble(&rows, &standings, &catalogue, &types, wish)?;
-                remember(app, &rows, &standings, &overviews, (wish, now)).await?;
-                return Ok(overviews);
-            }
+        if let Some(newer) = standing::check(app, tenant, &standings, &catalogue, &mut is_synced).await? {
+            catalogue = newer;
+            continue;
         }
+        let overviews = assemble(&rows, &standings, &catalogue, &types, wish)?;
+        remember(app, &rows, &standings, &overviews, (wish, now)).await?;
+        return Ok(overviews);
     }
 }
 
@@ -200,6 +199,7 @@ async fn remember(
             read_at,
             senders: Vec::new(),
             overview: overview.clone(),
+            complete_upto: standing.complete_upto.0.into(),
         });
         entry.senders.extend(memory::sender(row)?);
     }

@@ -1,8 +1,9 @@
 //! Tenants: the unit of isolation. A tenant is made when a token first names him.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use entity::ids::{ChannelId, TenantId};
+use entity::ids::{ChannelId, Seq, TenantId};
 use sea_orm::ConnectionTrait;
 
 use super::channel;
@@ -26,6 +27,20 @@ pub struct Tenant {
     pub everyone: ChannelId,
     /// Sends of this process that wait to be committed together.
     pub outbox: Outbox,
+    /// The end of the log as this process last saw it: it may have gone on.
+    end: AtomicI64,
+}
+
+impl Tenant {
+    /// The end of the log as this process last saw it: it may have gone on.
+    pub fn end(&self) -> Seq {
+        Seq(self.end.load(Ordering::Relaxed))
+    }
+
+    /// Remembers how far the log went.
+    pub fn saw(&self, end: Seq) {
+        self.end.fetch_max(end.0, Ordering::Relaxed);
+    }
 }
 
 /// The tenant called `code`, made now if this is his first mention.
@@ -68,6 +83,7 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
         seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
         everyone: row.try_get("", "everyone")?,
         outbox: Outbox::default(),
+        end: AtomicI64::new(0),
     }))
 }
 

@@ -53,6 +53,9 @@ pub async fn check(
     catalogue: &Arc<Catalogue>,
     is_synced: &mut bool,
 ) -> Result<Option<Arc<Catalogue>>> {
+    if let Some(end) = standings.iter().map(|of| of.complete_upto).max() {
+        tenant.saw(end);
+    }
     let version = standings.iter().map(|of| of.catalogue_version).max().unwrap_or(catalogue.version);
     if version != catalogue.version {
         return Ok(Some(catalogue::at(app, tenant, version).await?));
@@ -88,16 +91,31 @@ pub(super) const NEWEST: &str =
 /// The columns that [`push`] gives to a table `h`, for a statement's SELECT.
 pub const COLUMNS: &str = "h.h_user_id, h.h_behind, h.h_cursor_seq, h.h_last_seq, h.h_version";
 
-/// Adds a sub-select with one row for each of the users, and `extra` as one more column of it.
+/// Adds a sub-select with one row for each of the users, and `extra` as more columns of it.
 ///
 /// Its LIMIT keeps the planners from merging it with the rest, where it would be asked again for every row.
 pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], extra: &dyn Fn(&mut Sql, Place<'_>)) {
-    let one = |sql: &mut Sql, user: Place<'_>, which: &dyn Fn(&mut Sql)| {
-        sql.push("SELECT u.id AS h_user_id, u.cursor_seq AS h_cursor_seq, t.last_seq AS h_last_seq, ");
-        sql.push("t.catalogue_version AS h_version, ");
+    push_with(sql, tenant, users, &|sql, user| {
         push_behind(sql, tenant, user);
         sql.push(" AS h_behind");
         extra(sql, user);
+    });
+}
+
+/// The same for inboxes of which it is known up to where they are not behind. Most of what [`push`] costs PostgreSQL is to get
+/// ready for a question that is then not asked.
+pub fn push_known(sql: &mut Sql, tenant: &Tenant, users: &[UserId], extra: &dyn Fn(&mut Sql, Place<'_>)) {
+    push_with(sql, tenant, users, &|sql, user| {
+        sql.push("0 AS h_behind");
+        extra(sql, user);
+    });
+}
+
+fn push_with(sql: &mut Sql, tenant: &Tenant, users: &[UserId], columns: &dyn Fn(&mut Sql, Place<'_>)) {
+    let one = |sql: &mut Sql, user: Place<'_>, which: &dyn Fn(&mut Sql)| {
+        sql.push("SELECT u.id AS h_user_id, u.cursor_seq AS h_cursor_seq, t.last_seq AS h_last_seq, ");
+        sql.push("t.catalogue_version AS h_version, ");
+        columns(sql, user);
         sql.push(" FROM users u JOIN tenant t ON t.id = u.tenant_id WHERE t.id = ").bind(tenant.id);
         sql.push(" AND u.id");
         which(sql);

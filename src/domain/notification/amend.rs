@@ -7,7 +7,7 @@ use sea_orm::DatabaseTransaction;
 use super::content::ContentChange;
 use super::draft::check_instants;
 use super::envelope::expiry;
-use super::{Content, Notification, Status, find, read, schedule, select};
+use super::{Content, Notification, Status, find, read, schedule, select, tell};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
@@ -47,7 +47,7 @@ pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Resul
         }
         change(txn, tenant, of, patch, now).await
     })?;
-    app.hub.tell(notice);
+    tell(app, tenant, notice);
     find(app, tenant, id).await
 }
 
@@ -77,7 +77,7 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
         sql.run(txn).await?;
         amend(txn, tenant, seq).await
     })?;
-    app.hub.tell(notice);
+    tell(app, tenant, notice);
     find(app, tenant, id).await
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::draft::Draft;
 use super::send::{self, Outcome, Written};
+use super::tell;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::catalogue;
@@ -139,7 +140,7 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<Draft>]) -> Result
             .collect();
         match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
             Ok(Written::All(outcomes, notice)) => {
-                app.hub.tell(*notice);
+                tell(app, tenant, *notice);
                 count(app, &outcomes);
                 let mut outcomes = outcomes.into_iter();
                 let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);

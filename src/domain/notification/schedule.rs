@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::envelope::Envelope;
 use super::publish::{self, Publication};
 use super::write::{self, Take};
-use super::{Kind, Notification, read, select};
+use super::{Kind, Notification, read, select, tell};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
@@ -58,7 +58,7 @@ pub async fn publish_due(app: &App) -> Result<usize> {
         let span = tracing::debug_span!(target: "tidings::trace", "publish_due");
         let some = async { transaction!(app.db, |txn| publish_some(txn, app, &tenant, &catalogue).await) };
         if let Some((kinds, notice)) = some.instrument(span).await? {
-            app.hub.tell(notice);
+            tell(app, &tenant, notice);
             for kind in &kinds {
                 app.metrics.published.get_or_create(&Published { kind: kind.name() }).inc();
             }

@@ -1,8 +1,9 @@
 //! Overviews that were read before. Whether one still holds is asked of the database each time, by a small part of what it
 //! takes to read it again, so that none is ever shown that does not.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use entity::ids::{Seq, UserId};
 use moka::future::Cache;
@@ -48,6 +49,8 @@ pub(super) struct Entry {
     /// Who sent what it shows, each with the version of his row.
     pub senders: Vec<(UserId, i64)>,
     pub overview: Overview,
+    /// The end of the log up to which the inbox is known not to be behind.
+    pub complete_upto: AtomicI64,
 }
 
 /// By user; what is used least goes first.
@@ -97,7 +100,14 @@ impl Entry {
     fn at(&self, now: &Now, standing: &Standing, stamp: Stamp) -> Option<Overview> {
         let senders_are_same = self.senders.iter().all(|(sender, version)| now.senders.get(sender) == Some(version));
         let holds = stamp == self.stamp && senders_are_same && !now.has_expired && !standing.is_behind;
+        if holds {
+            self.complete_upto.fetch_max(standing.complete_upto.0, Ordering::Relaxed);
+        }
         holds.then(|| Overview { cursor: standing.complete_upto, ..self.overview.clone() })
+    }
+
+    fn complete_upto(&self) -> Seq {
+        Seq(self.complete_upto.load(Ordering::Relaxed))
     }
 }
 
@@ -131,7 +141,8 @@ struct Now {
     has_expired: bool,
 }
 
-/// Overviews that are remembered and still hold; one statement where any are remembered.
+/// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
+/// have gone on, which every later question then knows.
 pub(super) async fn recall(
     app: &App,
     tenant: &Tenant,
@@ -147,50 +158,63 @@ pub(super) async fn recall(
     let now = app.now();
     // A clock that went back would show again what has expired.
     entries.retain(|_, entry| entry.read_at <= now);
-    let Some(since) = entries.values().map(|entry| entry.read_at).min() else { return Ok(HashMap::new()) };
-    let mut users: Vec<UserId> = entries.keys().copied().collect();
-    users.sort_unstable();
-    let senders: HashSet<UserId> = entries.values().flat_map(|entry| &entry.senders).map(|(id, _)| *id).collect();
-    let rows = question(app, tenant, &users, &senders, (since, now)).all(&app.db.read).await?;
-
-    let (mut known, mut standings) = (Now::default(), Vec::with_capacity(users.len()));
-    for row in &rows {
-        if row.try_get::<i32>("", "is_sender")? == 1 {
-            known.senders.insert(row.try_get("", "h_user_id")?, row.try_get("", "h_user_version")?);
-        } else {
-            known.has_expired = row.try_get::<i32>("", "has_expired")? == 1;
-            standings.push((Standing::read(row)?, Stamp::read(row)?));
+    let Some(upto) = entries.values().map(|entry| entry.complete_upto()).min() else { return Ok(HashMap::new()) };
+    let mut log = if tenant.end() <= upto { Log::Quiet } else { Log::Moved };
+    loop {
+        let rows = question(app, tenant, &entries, log, now).all(&app.db.read).await?;
+        let (mut known, mut standings) = (Now::default(), Vec::with_capacity(entries.len()));
+        for row in &rows {
+            if row.try_get::<i32>("", "is_sender")? == 1 {
+                known.senders.insert(row.try_get("", "h_user_id")?, row.try_get("", "h_user_version")?);
+            } else {
+                known.has_expired = row.try_get::<i32>("", "has_expired")? == 1;
+                standings.push((Standing::read(row)?, Stamp::read(row)?));
+            }
         }
+        let end = standings.iter().map(|(standing, _)| standing.complete_upto).max().unwrap_or(upto);
+        tenant.saw(end);
+        if log == Log::Quiet && end > upto {
+            log = Log::Moved;
+            continue;
+        }
+        let held = standings.iter().filter_map(|(standing, stamp)| {
+            Some((standing.user, entries.get(&standing.user)?.at(&known, standing, *stamp)?))
+        });
+        return Ok(held.collect());
     }
-    let held = standings.iter().filter_map(|(standing, stamp)| {
-        Some((standing.user, entries.get(&standing.user)?.at(&known, standing, *stamp)?))
-    });
-    Ok(held.collect())
+}
+
+/// What is thought to have happened to the log since the inboxes were last known not to be behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Log {
+    /// Nothing, as far as this process has seen. Where that is so, nobody can be behind.
+    Quiet,
+    Moved,
 }
 
 /// Where the inboxes stand, whether anything of the tenant has expired since an instant, and a row for each sender.
 ///
-/// Two probes of keys for a user besides those of his standing, one for each sender, and one of
+/// One probe of `inbox_item`'s key for a user besides those of his standing, one of `users` for each sender, and one of
 /// `notification_tenant_expires_at`.
-fn question(
-    app: &App,
-    tenant: &Tenant,
-    users: &[UserId],
-    senders: &HashSet<UserId>,
-    (since, now): (Millis, Millis),
-) -> Sql {
+fn question(app: &App, tenant: &Tenant, entries: &HashMap<UserId, Arc<Entry>>, log: Log, now: Millis) -> Sql {
+    let since = entries.values().map(|entry| entry.read_at).min().unwrap_or(now);
+    let senders: BTreeSet<UserId> = entries.values().flat_map(|entry| &entry.senders).map(|(id, _)| *id).collect();
+    let mut users: Vec<UserId> = entries.keys().copied().collect();
+    users.sort_unstable();
+
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(Stamp::COLUMNS);
     sql.push(", CASE WHEN (SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.expires_at > ").bind(since).push(" AND n.expires_at <= ").bind(now);
     sql.push(" LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END AS has_expired, 0 AS is_sender FROM (");
-    standing::push(&mut sql, tenant, users, &|sql, user| Stamp::push(sql, user));
+    match log {
+        Log::Quiet => standing::push_known(&mut sql, tenant, &users, &Stamp::push),
+        Log::Moved => standing::push(&mut sql, tenant, &users, &Stamp::push),
+    }
     sql.push(") h");
     if !senders.is_empty() {
-        let mut senders: Vec<UserId> = senders.iter().copied().collect();
-        senders.sort_unstable();
-        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.version, 0, 0, 0, 1 FROM users s WHERE s.tenant_id = ");
-        sql.bind(tenant.id).push(" AND s.id").in_ids(&senders);
+        let senders: Vec<UserId> = senders.into_iter().collect();
+        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.version, 0, 0, 0, 1 FROM users s WHERE s.id").in_ids(&senders);
     }
     sql
 }

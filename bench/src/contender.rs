@@ -1,0 +1,74 @@
+//! What Tidings is measured against, in a process of its own: its own statements behind as little as possible (the
+//! limit), and three designs over tables of letters behind the same libraries that Tidings stands on.
+
+mod letters;
+mod limit;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tidings::app::App;
+use tidings::clock::Clock;
+use tidings::config::Config;
+use tidings::database::connect;
+use tokio::net::TcpListener;
+
+use crate::Result;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The database that is asked.
+    #[arg(long)]
+    database: String,
+    /// The same, at its own address, from which statements are taken.
+    #[arg(long)]
+    data: String,
+    #[arg(long)]
+    listen: SocketAddr,
+    #[arg(long)]
+    connections: u32,
+}
+
+/// How many statements were sent.
+static STATEMENTS: AtomicU64 = AtomicU64::new(0);
+
+/// A request that went wrong.
+struct Failed(Box<dyn std::error::Error + Send + Sync>);
+
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Failed {
+    fn from(cause: E) -> Self {
+        Self(cause.into())
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        (StatusCode::INTERNAL_SERVER_ERROR, self.0.to_string()).into_response()
+    }
+}
+
+pub async fn serve(options: Options) -> Result<()> {
+    let config = Config::over(&options.data, "never used, but it has to be there");
+    let app = App::over(connect(&options.data, 2).await?, config, Clock::System).await?;
+    let letters = letters::routes(&options.database, options.connections).await?;
+    let limit = limit::routes(&options.database, options.connections, &app).await?;
+    let own = Router::new().route("/readyz", get(async || "ready")).route("/metrics", get(metrics));
+    let listener = TcpListener::bind(options.listen).await?;
+    axum::serve(listener, own.merge(limit).merge(letters)).await?;
+    Ok(())
+}
+
+async fn metrics() -> String {
+    format!("tidings_statements_total {}\n", STATEMENTS.load(Ordering::Relaxed))
+}
+
+fn count_one() {
+    STATEMENTS.fetch_add(1, Ordering::Relaxed);
+}
+
+type Shared<T> = axum::extract::State<Arc<T>>;

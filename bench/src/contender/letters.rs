@@ -1,0 +1,69 @@
+//! Three designs over tables of letters, as home-grown notification tables are queried: unread counts and the latest
+//! letter of each type.
+//!
+//! They stand behind the libraries that Tidings stands behind, and have the indexes that serve them best: only the design
+//! is compared.
+
+mod design;
+
+use std::sync::Arc;
+
+use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Result, Schema, SimpleObject};
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use sea_orm::{DatabaseConnection, FromQueryResult};
+use serde_json::Value;
+use tidings::database::connect;
+
+use super::Shared;
+use design::Design;
+
+/// A type, with how many letters of it are unread and the newest.
+#[derive(SimpleObject)]
+pub struct TypeOverview {
+    code: String,
+    title: String,
+    unread: i64,
+    latest: Option<Letter>,
+}
+
+#[derive(Clone, SimpleObject, FromQueryResult)]
+pub struct Letter {
+    id: i64,
+    title: String,
+    content: String,
+    created_at: i64,
+    sender_id: Option<i64>,
+    is_read: bool,
+}
+
+struct Query(Design);
+
+#[Object]
+impl Query {
+    async fn overview(&self, ctx: &Context<'_>, tenant: String, user: i64) -> Result<Vec<TypeOverview>> {
+        self.0.overview(ctx.data_unchecked::<DatabaseConnection>(), &tenant, user).await
+    }
+}
+
+type Letters = Schema<Query, EmptyMutation, EmptySubscription>;
+
+/// `/letters/v1` a loop with two joins a type, `/letters/v2` the same with all types at once, `/letters/v3` one statement
+/// without joins to what was read and who is in which role.
+pub async fn routes(url: &str, connections: u32) -> crate::Result<Router> {
+    let db = connect(url, connections).await?.read;
+    let mut routes = Router::new();
+    for (path, design) in
+        [("/letters/v1", Design::Loop), ("/letters/v2", Design::AtOnce), ("/letters/v3", Design::Batched)]
+    {
+        let schema = Schema::build(Query(design), EmptyMutation, EmptySubscription).data(db.clone()).finish();
+        routes = routes.merge(Router::new().route(path, post(answer)).with_state(Arc::new(schema)));
+    }
+    Ok(routes)
+}
+
+async fn answer(State(schema): Shared<Letters>, Json(request): Json<Request>) -> Json<Value> {
+    let response = schema.execute(request).await;
+    Json(serde_json::to_value(response).unwrap_or_default())
+}

@@ -1,0 +1,100 @@
+//! A contest: contenders take turns, round by round, so that whatever else the machine does falls on all of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sea_orm::ConnectionTrait;
+use tidings::database::connect;
+
+use crate::figures::{Case, Measured, median, named};
+use crate::load::{Ask, Load, Taken, once, press};
+use crate::machine::{self, Postgres};
+use crate::server::Server;
+use crate::{Place, Plan, Result};
+
+/// What contenders do.
+pub struct Work<'a> {
+    pub name: &'a str,
+    pub load: Load,
+    /// Statements that put the data back before each turn.
+    pub reset: &'a [String],
+}
+
+/// Who takes part.
+pub struct Contender<'a> {
+    name: String,
+    server: &'a Server,
+    asks: Arc<[Ask]>,
+}
+
+impl<'a> Contender<'a> {
+    pub fn new(name: &str, server: &'a Server, asks: Vec<Ask>) -> Self {
+        Self { name: name.into(), server, asks: asks.into() }
+    }
+
+    /// The answer to what it is asked first.
+    pub async fn sample(&self) -> Result<serde_json::Value> {
+        Ok(serde_json::from_slice(&once(self.address(), &self.asks[0]).await?)?)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+}
+
+/// Lets all of them take turns; the first turn of each is for warming up.
+pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Contender<'_>]) -> Result<Case> {
+    let Work { name, load, reset } = work;
+    let postgres = Postgres::watch(&place.url).await?;
+    let db = connect(&place.url, 2).await?;
+    let mut all: Vec<Measured> = contenders.iter().map(|of| Measured::new(&of.name)).collect();
+    for round in 0..=plan.rounds {
+        for shift in 0..contenders.len() {
+            // Nobody always comes after the same one.
+            let own = if round % 2 == 0 { shift } else { contenders.len() - 1 - shift };
+            for statement in reset {
+                let txn = db.begin().await?;
+                txn.execute_unprepared(statement).await?;
+                txn.commit().await?;
+            }
+            let figures = turn(&contenders[own], load, &postgres).await?;
+            for (figure, value) in figures.into_iter().filter(|_| round > 0) {
+                all[own].add(figure, value);
+            }
+        }
+        eprintln!("{name}: round {round} of {}", plan.rounds);
+    }
+    Ok(Case { name: name.into(), contenders: all })
+}
+
+async fn turn(contender: &Contender<'_>, load: Load, postgres: &Postgres) -> Result<Vec<(&'static str, f64)>> {
+    let pid = contender.server.pid();
+    let statements = contender.server.statements().await?;
+    let before = (machine::cpu(pid)?, postgres.cpu().await?);
+    let Taken { latencies, seconds, errors } = press(contender.address(), &contender.asks, load).await?;
+    let (server, database) = (machine::cpu(pid)?, postgres.cpu().await?);
+    let statements = contender.server.statements().await? - statements;
+    let requests = latencies.len() as f64;
+    if latencies.is_empty() {
+        let why = once(contender.address(), &contender.asks[0]).await.map(|_| ());
+        return Err(format!("{} answered nothing: {why:?}", contender.name).into());
+    }
+    let server = (server - before.0) / requests;
+    let mut figures = vec![
+        (named::RATE, requests / seconds),
+        (named::HALF, median(&latencies)),
+        (named::MOST, latencies[(latencies.len() * 99 / 100).min(latencies.len() - 1)]),
+        (named::SERVER, server),
+        (named::STATEMENTS, statements / requests),
+        (named::ERRORS, errors as f64),
+        (named::MEMORY, machine::memory(pid)? / 1024.0),
+    ];
+    let database = database.zip(before.1).map(|(after, before)| (after - before) / requests);
+    figures.push((named::CPU, server + database.unwrap_or_default()));
+    figures.extend(database.map(|database| (named::DATABASE, database)));
+    Ok(figures)
+}

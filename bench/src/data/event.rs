@@ -1,0 +1,84 @@
+//! What was sent, in the order of the log: the same each time.
+
+use super::{GROUPS, SPECIAL, Scene, TYPES};
+
+#[derive(Clone, Copy)]
+pub enum Event {
+    /// The `number`th announcement: to everyone, or to a group.
+    Announcement { number: i64, group: Option<i64> },
+    /// To one user, by his place.
+    Message { to: i64 },
+}
+
+/// Unread items of each of the users `unread-…`, and all items of each of the users `items-…`.
+const UNREAD: i64 = 10_000;
+const ITEMS: i64 = 28_000;
+
+/// A prime, by whose multiples messages are strewn over the log.
+const STREWN: i64 = 7_919;
+
+impl Event {
+    /// The place of its type in the catalogue.
+    pub fn kind(self, seq: i64) -> usize {
+        let number = match self {
+            Self::Announcement { number, .. } => number / 2,
+            Self::Message { .. } => seq,
+        };
+        usize::try_from(number).expect("there are no negative ones") % TYPES
+    }
+
+    pub fn title(self, seq: i64) -> String {
+        match self {
+            Self::Announcement { number, .. } => format!("Announcement {number} of what is new"),
+            Self::Message { .. } => format!("Message {seq} for you alone"),
+        }
+    }
+}
+
+/// Announcements, evenly among the messages.
+pub fn events(scene: &Scene) -> Vec<Event> {
+    let receivers = receivers(scene);
+    let (messages, announcements) = (receivers.len() as i64, scene.announcements);
+    let total = messages + announcements;
+    let (mut all, mut sent, mut number) = (Vec::with_capacity(receivers.len()), 0, 0);
+    for place in 0..total {
+        if (place + 1) * announcements / total > number {
+            let group = (number % 2 == 1).then_some(number / 2 % GROUPS);
+            all.push(Event::Announcement { number, group });
+            number += 1;
+        } else {
+            let to = receivers[usize::try_from(sent * STREWN % messages).expect("it is below their number")];
+            all.push(Event::Message { to });
+            sent += 1;
+        }
+    }
+    all
+}
+
+/// Of all messages. Their number is no multiple of [`STREWN`], so that strewing takes each of them once.
+fn receivers(scene: &Scene) -> Vec<i64> {
+    let busy = scene.users / 100;
+    let one = |place: i64| if place % 2 == 0 { place / 2 % busy * 100 + 7 } else { place / 2 % scene.users };
+    let mut all: Vec<i64> = (0..scene.messages).map(one).collect();
+    if scene.has_special {
+        for special in 0..SPECIAL {
+            let first = scene.users + SPECIAL + special;
+            all.extend((0..UNREAD).map(|_| first));
+            all.extend((0..ITEMS).map(|_| first + SPECIAL));
+        }
+    }
+    if all.len() as i64 % STREWN == 0 {
+        all.pop();
+    }
+    all
+}
+
+/// One item in ten is not; of the users `unread-…` none is, of the users `items-…` all but about a hundred.
+pub fn is_read(scene: &Scene, place: i64, seq: i64) -> bool {
+    let mixed = (seq * 31 + place).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed()).cast_unsigned() >> 40;
+    match (place - scene.users) / SPECIAL {
+        _ if place < scene.users + SPECIAL => mixed % 10 != 0,
+        1 => false,
+        _ => mixed % 280 != 0,
+    }
+}

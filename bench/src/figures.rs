@@ -1,0 +1,187 @@
+//! Figures: what each contender took in each round, and what results are made of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Place, Result, machine, place};
+
+/// What was measured in one go.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Results {
+    pub what: String,
+    pub database: String,
+    /// The day.
+    pub taken: String,
+    /// The commit that was measured.
+    pub commit: String,
+    pub machine: String,
+    pub cases: Vec<Case>,
+}
+
+/// Contenders that took turns with the same work.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Case {
+    pub name: String,
+    pub contenders: Vec<Measured>,
+}
+
+/// One contender: of each figure, its value in every round.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    pub name: String,
+    pub figures: BTreeMap<String, Vec<f64>>,
+}
+
+/// Names of figures, with their units.
+pub mod named {
+    pub const RATE: &str = "requests/s";
+    pub const HALF: &str = "p50 ms";
+    pub const MOST: &str = "p99 ms";
+    pub const SERVER: &str = "CPU µs, server";
+    pub const DATABASE: &str = "CPU µs, database";
+    pub const CPU: &str = "CPU µs";
+    pub const STATEMENTS: &str = "statements";
+    pub const ERRORS: &str = "errors";
+    pub const MEMORY: &str = "memory MiB";
+}
+
+pub fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+impl Measured {
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    pub fn add(&mut self, figure: &str, value: f64) {
+        self.figures.entry(figure.into()).or_default().push(value);
+    }
+
+    pub fn median(&self, figure: &str) -> Option<f64> {
+        Some(median(self.figures.get(figure)?))
+    }
+}
+
+impl Case {
+    pub fn contender(&self, name: &str) -> Option<&Measured> {
+        self.contenders.iter().find(|contender| contender.name == name)
+    }
+
+    /// The median over all rounds of one contender's figure divided by another's in the same round.
+    pub fn ratio(&self, figure: &str, of: &str, to: &str) -> Option<f64> {
+        let (of, to) = (self.contender(of)?.figures.get(figure)?, self.contender(to)?.figures.get(figure)?);
+        let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
+        Some(median(&ratios))
+    }
+
+    /// As a Markdown table: medians, and the least and the most of all rounds.
+    pub fn table(&self) -> String {
+        use named::{CPU, DATABASE, ERRORS, HALF, MEMORY, MOST, RATE, SERVER, STATEMENTS};
+        let order = [RATE, HALF, MOST, CPU, SERVER, DATABASE, STATEMENTS, MEMORY, ERRORS];
+        let place = |name: &String| order.iter().position(|known| known == name).unwrap_or(order.len());
+        let mut columns: Vec<&String> = Vec::new();
+        for column in self.contenders.iter().flat_map(|contender| contender.figures.keys()) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        columns.retain(|column| *column != ERRORS || self.contenders.iter().any(|of| of.median(ERRORS) > Some(0.0)));
+        columns.sort_by_key(|name| place(name));
+        let mut text = String::from("| |");
+        for column in &columns {
+            let _ = write!(text, " {column} |");
+        }
+        text.push_str("\n| --- |");
+        text.push_str(&" ---: |".repeat(columns.len()));
+        for contender in &self.contenders {
+            let _ = write!(text, "\n| {} |", contender.name);
+            for column in &columns {
+                let cell = contender.figures.get(*column).map(|rounds| spread(rounds)).unwrap_or_default();
+                let _ = write!(text, " {cell} |");
+            }
+        }
+        text.push('\n');
+        text
+    }
+}
+
+fn spread(rounds: &[f64]) -> String {
+    let least = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (least, middle, most) = (number(least), number(median(rounds)), number(most));
+    if least == most { middle } else { format!("**{middle}** {least}–{most}") }
+}
+
+/// With three digits.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn file(what: &str, database: &str) -> PathBuf {
+    place::root().join(format!("bench/results/{what}-{database}.json"))
+}
+
+/// Prints cases, and keeps them for the report.
+pub fn write(what: &str, place: &Place, cases: Vec<Case>) -> Result<()> {
+    for case in &cases {
+        println!("\n### {what}, {}: {}\n\n{}", place.database(), case.name, case.table());
+    }
+    let said = |program: &str, arguments: &[&str]| -> Result<String> {
+        let output = Command::new(program).args(arguments).current_dir(place::root()).output()?;
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    };
+    let results = Results {
+        what: what.into(),
+        database: place.database().into(),
+        taken: said("date", &["-u", "+%Y-%m-%d"])?,
+        commit: said("git", &["rev-parse", "--short", "HEAD"])?,
+        machine: machine::describe(),
+        cases,
+    };
+    let path = file(what, place.database());
+    fs::create_dir_all(path.parent().expect("it has a folder"))?;
+    fs::write(path, format!("{}\n", serde_json::to_string_pretty(&rounded(serde_json::to_value(&results)?))?))?;
+    Ok(())
+}
+
+/// Figures with four digits, for nobody reads more.
+fn rounded(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) => {
+            let value = number.as_f64().unwrap_or_default();
+            let digits = if value.abs() < 1.0 { 4 } else { 2 };
+            format!("{value:.digits$}").parse().map_or(Value::Null, |value: f64| serde_json::json!(value))
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(rounded).collect()),
+        Value::Object(fields) => Value::Object(fields.into_iter().map(|(name, of)| (name, rounded(of))).collect()),
+        other => other,
+    }
+}
+
+/// What was measured of something over a database, if it was.
+pub fn read(what: &str, database: &str) -> Result<Option<Results>> {
+    match fs::read(file(what, database)) {
+        Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,97 @@
+//! What Tidings does a second, at what latency and for how much CPU and memory: measured against the limit of its
+//! database and against other designs, in rounds in which all of them take turns.
+//!
+//! `cargo run --release -p bench -- <what>` over SQLite, or over the PostgreSQL of `BENCH_DATABASE_URL` (a database of its
+//! own, which is filled the first time). Figures go to `bench/results`, of which `-- report` makes `docs/performance.md`.
+#![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
+#![expect(clippy::cast_precision_loss, reason = "measured figures are far below 2^52")]
+
+mod contender;
+mod contest;
+mod data;
+mod figures;
+mod load;
+mod machine;
+mod place;
+mod proxy;
+mod report;
+mod server;
+mod work;
+
+use clap::Parser;
+
+use place::Place;
+
+pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+pub type Result<T, E = BoxedError> = std::result::Result<T, E>;
+
+/// Measures Tidings.
+#[derive(Parser)]
+enum Command {
+    /// The overview, against its limit and three designs of notification tables.
+    Overview(Plan),
+    /// The overview of users with very much, against that of an ordinary one.
+    Large(Plan),
+    /// A list of 20, against its limit.
+    List(Plan),
+    /// Marking one and ten thousand.
+    Mark(Plan),
+    /// Sending to one, to everyone, in batches, and against bare INSERTs.
+    Send(Plan),
+    /// A user's first visit, after 30 days.
+    Visit(Plan),
+    /// Open sockets.
+    Live(Plan),
+    /// Start-up, binary, idle memory.
+    Start(Plan),
+    /// All of these.
+    All(Plan),
+    /// Makes docs/performance.md and its plots of the results; with --check only says whether they are current.
+    Report {
+        #[arg(long)]
+        check: bool,
+    },
+    /// Serves what Tidings is measured against.
+    #[command(hide = true)]
+    Contender(contender::Options),
+}
+
+/// Where and how often.
+#[derive(clap::Args, Clone)]
+pub struct Plan {
+    /// How often each contender has its turn.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// How long a turn is, in seconds.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// URL of a PostgreSQL database for the data; SQLite in target/bench where it is not given.
+    #[arg(long, env = "BENCH_DATABASE_URL", hide_env_values = true)]
+    database: Option<String>,
+    /// The server; where it is not given, it is built with the profile `dist`.
+    #[arg(long)]
+    server: Option<std::path::PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let (what, plan): (&[&'static str], Plan) = match Command::parse() {
+        Command::Overview(plan) => (&["overview"], plan),
+        Command::Large(plan) => (&["large"], plan),
+        Command::List(plan) => (&["list"], plan),
+        Command::Mark(plan) => (&["mark"], plan),
+        Command::Send(plan) => (&["send"], plan),
+        Command::Visit(plan) => (&["visit"], plan),
+        Command::Live(plan) => (&["live"], plan),
+        Command::Start(plan) => (&["start"], plan),
+        Command::All(plan) => (&["overview", "large", "list", "mark", "send", "visit", "live", "start"], plan),
+        Command::Report { check } => return report::run(check),
+        Command::Contender(options) => return contender::serve(options).await,
+    };
+    let place = Place::prepare(&plan).await?;
+    for what in what {
+        let cases = work::run(what, &place, &plan).await?;
+        figures::write(what, &place, cases)?;
+    }
+    Ok(())
+}

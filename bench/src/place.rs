@@ -1,0 +1,54 @@
+//! Where it is measured: the database with its data, and the server's binary.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Plan, Result, data};
+
+/// What every measurement finds prepared.
+pub struct Place {
+    pub url: String,
+    pub binary: PathBuf,
+    pub scenes: Vec<data::Scene>,
+}
+
+impl Place {
+    /// Builds the server and fills the database, unless both are there already.
+    pub async fn prepare(plan: &Plan) -> Result<Self> {
+        let binary = plan.server.clone().map_or_else(build, Ok)?;
+        let folder = root().join("target/bench");
+        std::fs::create_dir_all(&folder)?;
+        let local = format!("sqlite://{}?mode=rwc", folder.join("data.db").display());
+        let url = plan.database.clone().unwrap_or(local);
+        let scenes = data::prepare(&url).await?;
+        Ok(Self { url, binary, scenes })
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        self.url.starts_with("postgres")
+    }
+
+    /// The database, as results call it.
+    pub fn database(&self) -> &'static str {
+        if self.is_postgres() { "postgresql" } else { "sqlite" }
+    }
+
+    /// The tenant of that name.
+    pub fn scene(&self, code: &str) -> &data::Scene {
+        self.scenes.iter().find(|scene| scene.code == code).expect("work names tenants that there are")
+    }
+}
+
+/// The folder of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("bench is in the repository").to_owned()
+}
+
+fn build() -> Result<PathBuf> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root()).args(["build", "--quiet", "--profile", "dist", "--locked", "--bin", "tidings"]);
+    if !cargo.status()?.success() {
+        return Err("the server cannot be built".into());
+    }
+    Ok(root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into())).join("dist/tidings"))
+}

@@ -1,0 +1,102 @@
+//! A server in a process of its own: Tidings, or the contenders.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tidings::auth::{Claims, Role, sign};
+use tokio::time::sleep;
+
+use crate::load::{Ask, once};
+use crate::{Place, Result};
+
+const SECRET: &str = "the secret of the measurement, 32 bytes";
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub child: Child,
+}
+
+/// Every overview is read anew.
+pub const FORGETFUL: [(&str, &str); 1] = [("TIDINGS_CACHED_OVERVIEW_BYTES", "0")];
+
+/// A token for a tenant.
+pub fn token(tenant: &str, sub: &str, role: Role) -> String {
+    let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
+    sign(SECRET, &claims).expect("a token can be signed")
+}
+
+impl Server {
+    /// Tidings over the database at `url`, with `connections` to it and no limit of rates.
+    pub async fn tidings(binary: &Path, url: &str, connections: usize) -> Result<Self> {
+        Self::tidings_with(binary, url, connections, &[]).await
+    }
+
+    /// The same with more settings.
+    pub async fn tidings_with(binary: &Path, url: &str, connections: usize, settings: &[(&str, &str)]) -> Result<Self> {
+        let address = free_address()?;
+        let mut command = Command::new(binary);
+        command.args(["serve", "--log", "warn"]).env_clear().env("TIDINGS_LISTEN", address.to_string());
+        command.envs([("DATABASE_URL", url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_RETENTION_DAYS", "3650")]);
+        command.envs([("TIDINGS_RATE", "0"), ("TIDINGS_SOCKET_RATE", "0"), ("TIDINGS_SESSIONS", "100000")]);
+        command.env("TIDINGS_CONNECTIONS", connections.to_string()).envs(settings.iter().copied());
+        Self::spawn(command, address).await
+    }
+
+    /// The contenders over the same.
+    pub async fn contenders(place: &Place, url: &str, connections: usize) -> Result<Self> {
+        let address = free_address()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("contender").args(["--database", url, "--data", &place.url]);
+        command.args(["--listen", &address.to_string(), "--connections", &connections.to_string()]);
+        Self::spawn(command, address).await
+    }
+
+    async fn spawn(mut command: Command, address: SocketAddr) -> Result<Self> {
+        let server = Self { address, child: command.stdin(Stdio::null()).spawn()? };
+        let until = Instant::now() + Duration::from_mins(1);
+        let ready = Ask::get("/readyz");
+        while once(address, &ready).await.is_err() {
+            if Instant::now() > until {
+                return Err("the server is not ready after a minute".into());
+            }
+            sleep(Duration::from_millis(2)).await;
+        }
+        Ok(server)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The data of a request.
+    pub async fn data(&self, token: &str, query: &str, variables: Value) -> Result<Value> {
+        let body = once(self.address, &Ask::graphql(token, &json!({ "query": query, "variables": variables }))).await?;
+        let mut answer: Value = serde_json::from_slice(&body)?;
+        if answer["errors"].is_null() { Ok(answer["data"].take()) } else { Err(answer["errors"].to_string().into()) }
+    }
+
+    /// A figure of `/metrics`.
+    pub async fn metric(&self, name: &str) -> Result<f64> {
+        let metrics = String::from_utf8(once(self.address, &Ask::get("/metrics")).await?.into())?;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(value.ok_or_else(|| format!("/metrics does not tell {name}"))?.parse()?)
+    }
+
+    pub async fn statements(&self) -> Result<f64> {
+        self.metric("tidings_statements_total").await
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}

@@ -1,0 +1,50 @@
+//! The kinds of work, one file each.
+
+mod large;
+mod list;
+mod live;
+mod mark;
+mod overview;
+mod send;
+mod start;
+mod visit;
+
+use serde_json::json;
+use tidings::auth::Role;
+
+use crate::data::Scene;
+use crate::figures::Case;
+use crate::load::Ask;
+use crate::server::token;
+use crate::{Place, Plan, Result};
+
+/// Tenants that overviews and lists are asked of.
+pub const SCENES: [&str; 4] = ["main", "a632", "a199", "a20"];
+
+/// Connections to the database, where nothing else is said.
+const CONNECTIONS: usize = 16;
+
+pub async fn run(what: &str, place: &Place, plan: &Plan) -> Result<Vec<Case>> {
+    match what {
+        "overview" => overview::run(place, plan).await,
+        "large" => large::run(place, plan).await,
+        "list" => list::run(place, plan).await,
+        "mark" => mark::run(place, plan).await,
+        "send" => send::run(place, plan).await,
+        "visit" => visit::run(place, plan).await,
+        "live" => live::run(place, plan).await,
+        "start" => start::run(place, plan).await,
+        _ => Err(format!("there is no work called {what}").into()),
+    }
+}
+
+/// Users whose inboxes are synced, strewn over all of these.
+fn present(scene: &Scene) -> impl Iterator<Item = i64> {
+    let present = scene.present;
+    (0..present).map(move |place| place * 7 % present)
+}
+
+/// A query of a user.
+fn by_user(scene: &Scene, user: &str, query: &str) -> Ask {
+    Ask::graphql(&token(scene.code, user, Role::User), &json!({ "query": query }))
+}

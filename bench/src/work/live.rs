@@ -1,0 +1,143 @@
+//! Open sockets: what they hold, and what it takes until all of them have what was sent.
+
+mod board;
+mod session;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::json;
+use tidings::auth::Role;
+use tokio::time::sleep;
+
+use super::CONNECTIONS;
+use crate::figures::{Case, Measured, median, named};
+use crate::machine::{self, Postgres};
+use crate::server::{Server, token};
+use crate::{Place, Plan, Result};
+use board::Board;
+use session::{Session, Want};
+
+const SIZES: [usize; 2] = [1000, 5000];
+
+/// Sessions that are opened at the same time.
+const AT_ONCE: usize = 64;
+
+/// How long small requests go on before memory is read, and the pause between them: the allocator gives back what it does
+/// not need only when it is asked for something, and only what nobody wanted for ten seconds.
+const SETTLE: Duration = Duration::from_secs(13);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Files that a session needs here, and the server for it, besides which each process has some.
+const FILES: usize = 500;
+
+pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for size in SIZES {
+        enough_files(size)?;
+        let mut all = Vec::new();
+        for (name, want) in
+            [("items", Want::Items), ("overviews", Want::Overviews), ("items and overviews", Want::Both)]
+        {
+            eprintln!("{size} sockets: {name}");
+            all.push(sockets(place, plan, size, (name, want)).await?);
+        }
+        cases.push(Case { name: format!("{size} sockets"), contenders: all });
+    }
+    Ok(cases)
+}
+
+/// Fails where the sessions would run out of file descriptors.
+fn enough_files(sessions: usize) -> Result<()> {
+    let limits = std::fs::read_to_string("/proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap_or_default();
+    let most: usize = line.split_whitespace().next().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
+    let needed = sessions + FILES;
+    if most < needed {
+        return Err(format!("only {most} files may be open: run `ulimit -n {needed}` first").into());
+    }
+    Ok(())
+}
+
+/// So many users with a socket each, who hear announcements to everyone.
+async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, Want)) -> Result<Measured> {
+    let tenant = place.scene("sending").code;
+    let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
+    let postgres = Postgres::watch(&place.url).await?;
+    let service = token(tenant, "shop", Role::Service);
+    // Their inboxes are synced, and the server's caches full, before anything is measured.
+    warm(&server, &service, size).await?;
+    settle(&server, &service).await?;
+    let alone = machine::memory(server.pid())?;
+    let board = Arc::new(Board::new(size));
+    let open = |user| Session::open(server.address, tenant, user, board.clone());
+    let sessions = stream::iter((0..size).map(open)).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
+    let following = stream::iter(sessions.into_iter().map(|session| session.follow(want))).buffer_unordered(AT_ONCE);
+    let tasks = following.try_collect::<Vec<_>>().await?;
+    settle(&server, &service).await?;
+    let mut measured = Measured::new(name);
+    measured.add("KiB a socket", (machine::memory(server.pid())? - alone) / size as f64);
+
+    let deliveries = if want == Want::Both { 2 * size } else { size } as f64;
+    // The first is for warming up.
+    for round in 0..=plan.rounds {
+        let title = format!("{name} {round} of {size} at {:?}", std::process::id());
+        board.expect(&title, size, want);
+        let statements = server.statements().await?;
+        let before = (machine::cpu(server.pid())?, postgres.cpu().await?);
+        let start = announce(&server, &service, &title).await?;
+        let arrivals = board.arrivals().await?;
+        let cpu = machine::cpu(server.pid())? - before.0;
+        let database = postgres.cpu().await?.zip(before.1).map(|(after, before)| after - before);
+        let statements = server.statements().await? - statements;
+        if round == 0 {
+            continue;
+        }
+        let mut times: Vec<f64> = arrivals
+            .items
+            .into_iter()
+            .chain(arrivals.overviews)
+            .map(|at| at.saturating_duration_since(start).as_secs_f64() * 1e3)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        measured.add("ms to the median", median(&times));
+        measured.add("ms to the last", times.last().copied().unwrap_or_default());
+        measured.add("CPU µs a delivery", cpu / deliveries);
+        if let Some(database) = database {
+            measured.add("CPU µs a delivery, database", database / deliveries);
+        }
+        measured.add(named::STATEMENTS, statements);
+    }
+    for task in tasks {
+        task.abort();
+    }
+    Ok(measured)
+}
+
+async fn warm(server: &Server, service: &str, size: usize) -> Result<()> {
+    let open = async |first: usize| {
+        let users: Vec<String> = (first..(first + 100).min(size)).map(|user| format!("u{user}")).collect();
+        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { unread { count } } } }";
+        server.data(service, query, json!({ "ids": users })).await.map(drop)
+    };
+    stream::iter((0..size).step_by(100)).map(open).buffer_unordered(4).try_collect::<Vec<()>>().await?;
+    Ok(())
+}
+
+async fn announce(server: &Server, service: &str, title: &str) -> Result<Instant> {
+    let query = "mutation($i: AnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
+    let content = json!({ "title": title, "body": "What is new in this version, and what to do about it." });
+    let input = json!({ "type": "type-2", "audience": { "everyone": true }, "content": content });
+    server.data(service, query, json!({ "i": input })).await?;
+    Ok(Instant::now())
+}
+
+async fn settle(server: &Server, service: &str) -> Result<()> {
+    let until = Instant::now() + SETTLE;
+    while Instant::now() < until {
+        sleep(PAUSE).await;
+        server.data(service, "{ messageTypes { code } }", json!({})).await?;
+    }
+    Ok(())
+}

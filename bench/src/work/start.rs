@@ -1,0 +1,36 @@
+//! How long a start takes, and what an idle server holds.
+
+use std::time::{Duration, Instant};
+
+use super::CONNECTIONS;
+use crate::figures::{Case, Measured, named};
+use crate::server::Server;
+use crate::{Place, Plan, Result, machine};
+
+const READY: &str = "ms until ready";
+const SIZE: &str = "binary MB";
+
+/// After which memory is read.
+const IDLE: Duration = Duration::from_secs(2);
+
+pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
+    let folder = crate::place::root().join("target/bench");
+    let empty = folder.join("empty.db");
+    let url = format!("sqlite://{}?mode=rwc", empty.display());
+    let mut all = ["the first time, over SQLite", "again, over SQLite", "over the data"].map(Measured::new);
+    let size = std::fs::metadata(&place.binary)?.len() as f64 / 1e6;
+    for _ in 0..plan.rounds {
+        for file in ["empty.db", "empty.db-wal", "empty.db-shm"] {
+            let _ = std::fs::remove_file(folder.join(file));
+        }
+        for (measured, url) in all.iter_mut().zip([&url, &url, &place.url]) {
+            let start = Instant::now();
+            let server = Server::tidings(&place.binary, url, CONNECTIONS).await?;
+            measured.add(READY, start.elapsed().as_secs_f64() * 1e3);
+            tokio::time::sleep(IDLE).await;
+            measured.add(named::MEMORY, machine::memory(server.pid())? / 1024.0);
+            measured.add(SIZE, size);
+        }
+    }
+    Ok(vec![Case { name: "a start".into(), contenders: all.into() }])
+}
