@@ -27,9 +27,7 @@ use session::{Session, Want};
 
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// How long small requests go on before the memory of the server is read, and the pause between them: an allocator gives
-/// back what it does not need only when it is asked for something, and mimalloc only what nobody wanted for ten seconds.
-const SETTLE: Duration = Duration::from_secs(15);
+/// The pause between the small requests that go on before the memory of the server is read.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Sessions that are opened at the same time.
@@ -49,6 +47,10 @@ struct Options {
     /// What each session is subscribed to.
     #[arg(long, value_enum, default_value_t = Want::Both)]
     want: Want,
+    /// Seconds for which small requests go on before the memory of the server is read: an allocator gives back what it does not
+    /// need only when it is asked for something, and mimalloc only what nobody wanted for ten seconds.
+    #[arg(long, default_value_t = 15)]
+    settle: u64,
     /// URL of an empty database that the server can use; SQLite where it is not given.
     #[arg(long)]
     database: Option<String>,
@@ -139,8 +141,8 @@ async fn message(server: &Server, place: usize, receiver: usize, title: &str) ->
     Ok(Instant::now())
 }
 
-async fn settle(server: &Server) -> Result<()> {
-    let until = Instant::now() + SETTLE;
+async fn settle(server: &Server, options: &Options) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(options.settle);
     while Instant::now() < until {
         sleep(PAUSE).await;
         server.ask(&server::token("shop", Role::Service), "{ messageTypes { code } }", Value::Null).await?;
@@ -151,13 +153,13 @@ async fn settle(server: &Server) -> Result<()> {
 async fn measure(server: &Server, options: &Options) -> Result<()> {
     let count = options.sessions;
     let mut figures = Figures::new(server, options.want, count);
-    settle(server).await?;
+    settle(server, options).await?;
     figures.memory("idle, without sessions", server.memory()?);
 
     let board = Arc::new(Board::new(count));
     let open = |place| Session::open(server.address.clone(), place, board.clone());
     let sessions = stream::iter((0..count).map(open)).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
-    settle(server).await?;
+    settle(server, options).await?;
     figures.memory("with sockets that have shown their tokens", server.memory()?);
 
     let began = Instant::now();
@@ -165,7 +167,7 @@ async fn measure(server: &Server, options: &Options) -> Result<()> {
     let following = stream::iter(sessions.into_iter().map(follow)).buffer_unordered(AT_ONCE);
     let tasks = following.try_collect::<Vec<_>>().await?;
     figures.subscribed_in(began.elapsed());
-    settle(server).await?;
+    settle(server, options).await?;
     figures.memory("with their subscriptions", server.memory()?);
 
     // The first of each is for warming up.
@@ -187,13 +189,13 @@ async fn measure(server: &Server, options: &Options) -> Result<()> {
             }
         }
     }
-    settle(server).await?;
+    settle(server, options).await?;
     figures.memory("after all of this", server.memory()?);
     for task in tasks {
         task.abort();
     }
     server.is_alone().await?;
-    settle(server).await?;
+    settle(server, options).await?;
     figures.memory("when all have left", server.memory()?);
     println!("{figures}");
     Ok(())

@@ -4,10 +4,12 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tidings::auth::Role;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -33,13 +35,16 @@ pub enum Want {
     Both,
 }
 
+/// A socket that a task of its own reads from the beginning, which answers the server's pings, however long the session waits
+/// for its turn to subscribe.
 pub struct Session {
-    socket: WebSocketStream<TcpStream>,
-    board: Arc<Board>,
+    sink: SplitSink<WebSocketStream<TcpStream>, Message>,
+    heard: UnboundedReceiver<Message>,
+    task: JoinHandle<()>,
 }
 
 impl Session {
-    /// Connected, and admitted.
+    /// Connected, and admitted. What comes from then on is noted on the board.
     pub async fn open(address: String, place: usize, board: Arc<Board>) -> Result<Self> {
         let stream = TcpSocket::new_v4()?;
         if place >= OF_AN_ADDRESS {
@@ -51,7 +56,18 @@ impl Session {
         request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse()?);
         let buffers = WebSocketConfig::default().read_buffer_size(1024).write_buffer_size(0);
         let (socket, _) = tokio_tungstenite::client_async_with_config(request, stream, Some(buffers)).await?;
-        let mut session = Self { socket, board };
+        let (sink, mut messages) = socket.split();
+        let (tell, heard) = unbounded_channel();
+        let task = tokio::spawn(async move {
+            while let Some(Ok(message)) = messages.next().await {
+                if let Message::Text(text) = &message {
+                    board.heard(text);
+                }
+                // A session that has subscribed listens no longer.
+                let _ = tell.send(message);
+            }
+        });
+        let mut session = Self { sink, heard, task };
         let token = token(&user(place), Role::User);
         let payload = json!({ "authorization": format!("Bearer {token}") });
         session.say(&json!({ "type": "connection_init", "payload": payload })).await?;
@@ -59,8 +75,7 @@ impl Session {
         if answer["type"] == "connection_ack" { Ok(session) } else { Err(answer.to_string().into()) }
     }
 
-    /// Subscribed as the page of a product is: to the overview, and to items from its cursor on. What comes from then on
-    /// is noted on the board.
+    /// Subscribed as the page of a product is: to the overview, and to items from its cursor on.
     pub async fn follow(mut self, want: Want) -> Result<JoinHandle<()>> {
         let after = if want == Want::Items {
             self.subscribe("cursor", "{ viewer { overview { cursor } } }", Value::Null).await?;
@@ -74,13 +89,7 @@ impl Session {
         if want != Want::Overviews {
             self.subscribe("items", ITEMS, json!({ "after": after })).await?;
         }
-        Ok(tokio::spawn(async move {
-            while let Some(Ok(message)) = self.socket.next().await {
-                if let Message::Text(text) = message {
-                    self.board.heard(&text);
-                }
-            }
-        }))
+        Ok(self.task)
     }
 
     async fn subscribe(&mut self, id: &str, query: &str, variables: Value) -> Result<()> {
@@ -89,12 +98,12 @@ impl Session {
     }
 
     async fn say(&mut self, message: &Value) -> Result<()> {
-        Ok(self.socket.send(Message::text(message.to_string())).await?)
+        Ok(self.sink.send(Message::text(message.to_string())).await?)
     }
 
     async fn hear(&mut self) -> Result<Value> {
         loop {
-            match self.socket.next().await.ok_or("the server has closed the socket")?? {
+            match self.heard.recv().await.ok_or("the server has closed the socket")? {
                 Message::Text(text) => return Ok(serde_json::from_str(&text)?),
                 Message::Close(frame) => return Err(format!("the server has closed the socket: {frame:?}").into()),
                 _ => {}
