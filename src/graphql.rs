@@ -95,6 +95,25 @@ impl std::fmt::Debug for Schema {
     }
 }
 
+/// An answer on its way to a client.
+pub enum Answer {
+    /// As the library gives it.
+    Executed(Box<Response>),
+    /// The JSON of one without errors.
+    Text(String),
+}
+
+impl Answer {
+    /// Its JSON.
+    pub fn into_text(self) -> String {
+        match self {
+            // A response is always JSON.
+            Self::Executed(response) => serde_json::to_string(&response).unwrap_or_default(),
+            Self::Text(text) => text,
+        }
+    }
+}
+
 /// How deep a query may nest for the library, which the guard never lets come to it.
 const RECURSION: usize = 200;
 
@@ -156,10 +175,11 @@ impl Schema {
     /// The answers to a subscription of a caller that was admitted, or the one to anything else.
     ///
     /// A panic ends the stream with an error. The time limit is not for subscriptions.
-    pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Response> {
+    pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Answer> {
         let schema = self.clone();
         if admitted.operation.kind != OperationType::Subscription {
-            return stream::once(async move { schema.run(Some(viewer), admitted).await }).boxed();
+            let answer = async move { Answer::Executed(Box::new(schema.run(Some(viewer), admitted).await)) };
+            return stream::once(answer).boxed();
         }
         self.events.clone().answers(self.library.clone(), viewer, admitted)
     }

@@ -1,15 +1,15 @@
 //! How subscriptions are executed: each of their events as a query of its own.
 //!
 //! The library would keep its own copy of the document for every subscription, and several futures within each other, which
-//! took about 9 KB. A subscription that rests keeps its variables and where its events come from; the document is shared
-//! by all that were sent the same text.
+//! took about 9 KB. A subscription that rests keeps where its events come from; the document is shared by all that were sent
+//! the same text.
+
+mod shared;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_graphql::parser::types::{OperationDefinition, OperationType};
-use async_graphql::{
-    Context, EmptyMutation, EmptySubscription, Object, Positioned, Request, Response, Schema, ValidationMode, Variables,
-};
+use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Response, Schema, ValidationMode};
+use entity::ids::{Seq, UserId};
 use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
@@ -20,13 +20,15 @@ use super::inbox::InboxItem;
 use super::live::ItemEdge;
 use super::overview::Overview;
 use super::view::View;
-use super::{Library, caught, failed, with};
+use super::{Answer, Library, caught, failed, with};
 use crate::app::App;
+use crate::auth::Role;
 use crate::domain::inbox::Item;
 use crate::domain::live::{Feed, Lookout, Watch};
 use crate::domain::{overview, view};
 use crate::error::Result;
 use crate::seal::Kind;
+use shared::{Found, NOBODY, Question, Shared, Template};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
 pub enum Source {
@@ -35,6 +37,7 @@ pub enum Source {
     Views(Lookout),
 }
 
+#[derive(Clone)]
 enum Event {
     Item(Item),
     Overview(overview::Overview),
@@ -47,6 +50,69 @@ impl Source {
             Self::Items(feed) => feed.next().await.map(Event::Item),
             Self::Overviews(watch) => watch.next().await.map(Event::Overview),
             Self::Views(lookout) => lookout.next().await.map(Event::View),
+        }
+    }
+}
+
+impl Event {
+    /// Whose it is; nobody's where it says nothing of inboxes.
+    fn user(&self) -> UserId {
+        match self {
+            Self::Item(item) => item.user,
+            Self::Overview(of) => of.user,
+            Self::View(_) => NOBODY,
+        }
+    }
+
+    /// Whether others may get the same. Views are each user's own.
+    fn is_common(&self) -> bool {
+        match self {
+            Self::Item(_) => true,
+            Self::Overview(of) => of.views.views.is_empty(),
+            Self::View(_) => false,
+        }
+    }
+
+    /// The same for events that show the same, and seldom for others.
+    fn outline(&self) -> u64 {
+        match self {
+            Self::Item(item) => item.seq.0.unsigned_abs(),
+            Self::Overview(of) => of.outline(),
+            Self::View(_) => 0,
+        }
+    }
+
+    /// Whether both are the same but for whose they are.
+    fn shows_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Item(one), Self::Item(other)) => one.shows_same(other),
+            (Self::Overview(one), Self::Overview(other)) => one.shows_same(other),
+            _ => false,
+        }
+    }
+
+    fn for_nobody(&self) -> Self {
+        let mut event = self.clone();
+        match &mut event {
+            Self::Item(item) => item.user = NOBODY,
+            Self::Overview(of) => {
+                of.user = NOBODY;
+                of.types.iter_mut().filter_map(|kind| kind.latest.as_mut()).for_each(|item| item.user = NOBODY);
+            }
+            Self::View(_) => {}
+        }
+        event
+    }
+
+    /// What ids over its user an answer may hold.
+    fn ids(&self) -> Vec<(Kind, Seq)> {
+        match self {
+            Self::Item(item) => vec![(Kind::Cursor, item.seq), (Kind::Item, item.seq)],
+            Self::Overview(of) => {
+                let items = of.types.iter().filter_map(|kind| Some((Kind::Item, kind.latest.as_ref()?.seq)));
+                items.chain([(Kind::Cursor, of.cursor)]).collect()
+            }
+            Self::View(_) => Vec::new(),
         }
     }
 }
@@ -93,15 +159,17 @@ impl EventRoot {
 
 /// Executes events.
 #[derive(Clone)]
-pub struct Events(Schema<EventRoot, EmptyMutation, EmptySubscription>);
+pub struct Events {
+    schema: Schema<EventRoot, EmptyMutation, EmptySubscription>,
+    shared: Arc<Shared>,
+}
 
 /// A subscription that has begun.
 struct Running {
     events: Events,
     source: Source,
     viewer: Viewer,
-    variables: Variables,
-    document: Arc<Positioned<OperationDefinition>>,
+    question: Arc<Question>,
     flight: Flight,
 }
 
@@ -109,16 +177,17 @@ impl Events {
     /// Of a server.
     pub fn new(app: Arc<App>) -> Self {
         let schema = Schema::build(EventRoot, EmptyMutation, EmptySubscription);
-        Self(schema.validation_mode(ValidationMode::Fast).data(app).finish())
+        let schema = schema.validation_mode(ValidationMode::Fast).data(app).finish();
+        Self { schema, shared: Arc::default() }
     }
 
     /// The answers to a subscription: one an event, and an error as the last one.
-    pub fn answers(self, library: Library, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Response> {
+    pub fn answers(self, library: Library, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Answer> {
         // Boxed, so that nothing of it is kept once it is over.
         let begun = Box::pin(self.begin(library, viewer, admitted));
         let answers = stream::once(begun).flat_map(|begun| match begun {
             Ok(running) => Either::Left(stream::unfold(Some(running), Running::next)),
-            Err(refusal) => Either::Right(stream::once(std::future::ready(*refusal))),
+            Err(refusal) => Either::Right(stream::once(std::future::ready(Answer::Executed(refusal)))),
         });
         answers.boxed()
     }
@@ -131,35 +200,57 @@ impl Events {
         let mut beginning = library.execute_stream(with(request, document.clone(), Some(viewer.clone())));
         let refusal = caught(async { beginning.next().await.unwrap_or_default() }).await;
         if let Some(source) = Handover(source).take() {
-            return Ok(Running { events: self, source, viewer, variables, document, flight });
+            let question = self.shared.question(document, variables);
+            return Ok(Running { events: self, source, viewer, question, flight });
         }
         flight.answered(&refusal);
         Err(Box::new(refusal))
     }
+
+    async fn execute(&self, question: &Question, event: Event, viewer: Viewer) -> Response {
+        let request = Request::new("").variables(question.variables.clone()).data(Handover::of(Some(event)));
+        caught(self.schema.execute(with(request, question.document.clone(), Some(viewer)))).await
+    }
 }
 
 impl Running {
-    async fn next(running: Option<Self>) -> Option<(Response, Option<Self>)> {
+    async fn next(running: Option<Self>) -> Option<(Answer, Option<Self>)> {
         let mut running = running?;
         match running.source.next().await {
-            Ok(event) => {
-                let answer = Box::pin(running.execute(event)).await;
-                running.flight.answered(&answer);
-                Some((answer, Some(running)))
-            }
+            Ok(event) => Some((running.answer(event).await, Some(running))),
             Err(error) => {
-                let answer = failed(error);
+                let answer = Box::new(failed(error));
                 running.flight.answered(&answer);
-                Some((answer, None))
+                Some((Answer::Executed(answer), None))
             }
         }
     }
 
-    async fn execute(&self, event: Event) -> Response {
-        let mut document = (*self.document).clone();
-        document.node.ty = OperationType::Query;
-        let request = Request::new("").variables(self.variables.clone()).data(Handover::of(Some(event)));
-        caught(self.events.0.execute(with(request, Arc::new(document), Some(self.viewer.clone())))).await
+    async fn answer(&mut self, event: Event) -> Answer {
+        let template = match self.events.shared.find(self.viewer.tenant.id, &self.question, &event) {
+            Found::Same(template) => Some(template),
+            Found::Own => None,
+            Found::Nothing => Box::pin(self.template(event.clone())).await,
+        };
+        if let Some(template) = template {
+            self.flight.went_well();
+            return Answer::Text(template.fill(&self.viewer.tenant.seal, event.user()));
+        }
+        let viewer = self.viewer.clone();
+        let answer = Box::new(Box::pin(self.events.execute(&self.question, event, viewer)).await);
+        self.flight.answered(&answer);
+        Answer::Executed(answer)
+    }
+
+    /// What is the same for all who get an event like this one; nothing where each has an answer of his own.
+    async fn template(&self, event: Event) -> Option<Arc<Template>> {
+        let tenant = &self.viewer.tenant;
+        let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new() };
+        let answer = self.events.execute(&self.question, event.for_nobody(), nobody).await;
+        let ids = event.ids().into_iter();
+        let template = answer.errors.is_empty().then(|| Arc::new(Template::of(&answer, &tenant.seal, ids)));
+        self.events.shared.learn(tenant.id, &self.question, event, template.clone());
+        template
     }
 }
 

@@ -79,6 +79,13 @@ impl Flight {
         self.ended(code(response));
     }
 
+    /// One of its answers, without an error.
+    pub fn went_well(&mut self) {
+        if self.code != "OK" {
+            self.ended("OK");
+        }
+    }
+
     /// It is not executed after all, for what this code says.
     pub fn ended(&mut self, code: impl Into<String>) {
         self.code = code.into();

@@ -9,7 +9,6 @@ use axum::http::header;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, StreamExt, iter, once, poll_fn};
-use serde::Serialize;
 use serde_json::json;
 
 use super::Server;
@@ -32,14 +31,14 @@ pub fn answer(server: &Server, (viewer, claims): (Viewer, Claims), session: Sess
             () = sessions.stopped() => {}
         }
     };
-    let results = server.schema.stream(viewer, admitted).map(|response| next(&response));
+    let results = server.schema.stream(viewer, admitted).map(|answer| next(answer.into_text()));
     let events = results.chain(once(async { complete() }));
     sent(events.take_until(Box::pin(cut_off)))
 }
 
 /// Answers what was never executed with a stream too, for a client cannot read the body of anything else.
 pub fn refused(response: &GraphqlResponse) -> Response {
-    let errors = next(&json!({ "errors": response.errors }));
+    let errors = next(json!({ "errors": response.errors }).to_string());
     sent(iter([errors, complete()]))
 }
 
@@ -54,9 +53,7 @@ fn sent(events: impl Stream<Item = Event> + Send + 'static) -> Response {
     answer
 }
 
-fn next(result: &impl Serialize) -> Event {
-    // A result is always JSON.
-    let data = serde_json::to_string(result).unwrap_or_default();
+fn next(data: String) -> Event {
     Event::default().event("next").data(data)
 }
 

@@ -9,24 +9,25 @@ mod message;
 
 use std::time::Duration;
 
+use async_graphql::Request;
 use async_graphql::parser::types::OperationType;
-use async_graphql::{Request, Response as GraphqlResponse, ServerError, Value as GraphqlValue};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{BoxStream, StreamExt, once};
+use futures_util::{FutureExt, SinkExt};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_stream::StreamMap;
 use tracing::Instrument;
 
-use super::graphql::answer::{JSON, described, is_refused, refusal};
+use super::graphql::answer::{JSON, described, refusal};
 use super::session::{Place, Session, left};
 use super::{Server, cors, graphql, observe};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
 use crate::graphql::{Bucket, Viewer};
 use close::{Close, Ending, end};
-use message::{Received, complete, error, next};
+use message::{Output, Received, complete, error, next};
 
 const PROTOCOL: &str = "graphql-transport-ws";
 
@@ -35,6 +36,9 @@ const MESSAGE_BYTES: usize = 64 * 1024;
 
 /// What is read from a client at once. Each socket keeps as much; what clients send is seldom longer.
 const READ_BYTES: usize = 1024;
+
+/// What is written to a client at once. No socket keeps room for more than it has been sent.
+const WRITE_BYTES: usize = 16 * 1024;
 
 /// How long a client may take to begin.
 const INIT_WITHIN: Duration = Duration::from_secs(10);
@@ -80,16 +84,8 @@ pub fn upgrade(
         .max_message_size(2 * MESSAGE_BYTES)
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
-        .write_buffer_size(0)
+        .write_buffer_size(WRITE_BYTES)
         .on_upgrade(move |socket| Connection::new(server, socket, place).serve(token).instrument(span))
-}
-
-/// What an operation gives.
-enum Output {
-    Next(Box<GraphqlResponse>),
-    /// It was refused, or can give nothing more.
-    Failed(Vec<ServerError>),
-    End,
 }
 
 struct Connection {
@@ -151,7 +147,7 @@ impl Connection {
                     Some(Ok(message)) => Box::pin(self.hear(message, token.as_deref())).await,
                     Some(Err(_)) | None => Err(None),
                 },
-                Some((id, output)) = self.operations.next(), if !self.operations.is_empty() => self.say(id, output).await,
+                Some(first) = self.operations.next(), if !self.operations.is_empty() => self.say_all(first).await,
                 () = &mut wake => match self.client {
                     _ if limit > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
@@ -233,27 +229,34 @@ impl Connection {
             Err(refusal) => return self.send(error(&id, &refusal.errors)).await,
         };
         let is_subscription = admitted.operation.kind == OperationType::Subscription;
-        let responses = self.server.schema.stream(viewer, admitted);
-        let output = move |response: GraphqlResponse| {
-            let has_nothing = response.data == GraphqlValue::Null && !response.errors.is_empty();
-            if is_refused(&response) || (is_subscription && has_nothing) {
-                return Output::Failed(response.errors);
-            }
-            Output::Next(Box::new(response))
-        };
-        let outputs = responses.map(output).chain(once(async { Output::End }));
+        let answers = self.server.schema.stream(viewer, admitted);
+        let outputs = answers.map(move |answer| Output::of(answer, is_subscription)).chain(once(async { Output::End }));
         self.operations.insert(id, outputs.boxed());
         Ok(())
     }
 
-    async fn say(&mut self, id: String, output: Output) -> Result<(), Ending> {
+    /// Says what is there to be said, in one write to the network.
+    async fn say_all(&mut self, first: (String, Output)) -> Result<(), Ending> {
+        let mut ready = Some(first);
+        let mut bytes = 0;
+        while let Some((id, output)) = ready {
+            let text = self.told(&id, output);
+            bytes += text.len();
+            in_time(self.socket.feed(Message::Text(text.into()))).await?;
+            // Whoever has more than that to be told is heard in between.
+            ready = if bytes < WRITE_BYTES { self.operations.next().now_or_never().flatten() } else { None };
+        }
+        in_time(self.socket.flush()).await
+    }
+
+    fn told(&mut self, id: &str, output: Output) -> String {
         match output {
             Output::Failed(errors) => {
-                self.operations.remove(&id);
-                self.send(error(&id, &errors)).await
+                self.operations.remove(id);
+                error(id, &errors)
             }
-            Output::Next(response) => self.send(next(&id, &response)).await,
-            Output::End => self.send(complete(&id)).await,
+            Output::Next(answer) => next(id, &answer),
+            Output::End => complete(id),
         }
     }
 
@@ -262,19 +265,16 @@ impl Connection {
             return Err(None);
         }
         self.is_pinged = true;
-        self.write(Message::Ping(Vec::new().into())).await
+        in_time(self.socket.send(Message::Ping(Vec::new().into()))).await
     }
 
     async fn send(&mut self, text: String) -> Result<(), Ending> {
-        self.write(Message::Text(text.into())).await
+        in_time(self.socket.send(Message::Text(text.into()))).await
     }
+}
 
-    async fn write(&mut self, message: Message) -> Result<(), Ending> {
-        match timeout(WRITE_WITHIN, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(None),
-        }
-    }
+async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
+    timeout(WRITE_WITHIN, writing).await.map_err(|_| None)?.map_err(|_| None)
 }
 
 /// The client behind a token, if he may have one session more.

@@ -158,6 +158,12 @@ impl Item {
         })
     }
 
+    /// Whether another user's item shows the same, whose content is the very same.
+    pub fn shows_same(&self, other: &Self) -> bool {
+        let own = |of: &Self| (of.seq, of.state, of.read_at, of.archived_at, of.expires_at);
+        Arc::ptr_eq(&self.content, &other.content) && own(self) == own(other)
+    }
+
     /// Whether the user has read it.
     pub fn is_read(&self) -> bool {
         match self.state {
@@ -204,6 +210,11 @@ impl Content {
         let texts = [title, body, link].into_iter().flatten().map(String::len).sum::<usize>();
         let values = [Some(params), self.data.as_ref()].into_iter().flatten().filter(|value| !value.is_null());
         texts + values.map(|value| 3 * value.to_string().len()).sum::<usize>()
+    }
+
+    /// Of the catalogue that it is shown by.
+    pub fn catalogue_version(&self) -> i64 {
+        self.catalogue.version
     }
 
     /// Rendered by the type's template; else as the sender wrote it; else the type's own title.

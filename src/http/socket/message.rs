@@ -1,9 +1,11 @@
 //! The messages of `graphql-transport-ws`.
 
-use async_graphql::{Request, Response};
+use async_graphql::{Request, ServerError, Value as GraphqlValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::graphql::Answer;
+use crate::http::graphql::answer::is_refused;
 use crate::http::graphql::request;
 
 /// The answer to `connection_init`.
@@ -69,16 +71,33 @@ pub fn parse(text: &str) -> Result<Received, String> {
     }
 }
 
-/// One result of an operation.
-pub fn next(id: &str, response: &Response) -> String {
-    #[derive(Serialize)]
-    struct Next<'a> {
-        r#type: &'static str,
-        id: &'a str,
-        payload: &'a Response,
+/// What an operation gives.
+pub enum Output {
+    /// The JSON of an answer.
+    Next(String),
+    /// It was refused, or can give nothing more.
+    Failed(Vec<ServerError>),
+    End,
+}
+
+impl Output {
+    /// What an answer is to the client.
+    pub fn of(answer: Answer, is_subscription: bool) -> Self {
+        if let Answer::Executed(response) = &answer {
+            let has_nothing = response.data == GraphqlValue::Null && !response.errors.is_empty();
+            if is_refused(response) || (is_subscription && has_nothing) {
+                return Self::Failed(response.errors.clone());
+            }
+        }
+        Self::Next(answer.into_text())
     }
-    // A response is always JSON.
-    serde_json::to_string(&Next { r#type: "next", id, payload: response }).unwrap_or_default()
+}
+
+/// One result of an operation, whose JSON is there.
+pub fn next(id: &str, answer: &str) -> String {
+    // A string is always JSON.
+    let id = serde_json::to_string(id).unwrap_or_default();
+    ["{\"type\":\"next\",\"id\":", &id, ",\"payload\":", answer, "}"].concat()
 }
 
 /// An operation was refused, and has ended.
