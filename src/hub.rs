@@ -32,6 +32,11 @@ impl Hub {
         Self { has_bus, ..Self::default() }
     }
 
+    /// Whether other nodes are told, and tell.
+    pub fn has_bus(&self) -> bool {
+        self.has_bus
+    }
+
     /// Passes a notice on, here at once and to the other nodes as soon as the bus takes it. Call it after the commit.
     pub fn tell(&self, notice: Notice) {
         if notice.is_empty() {

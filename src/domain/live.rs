@@ -14,6 +14,7 @@ mod newer;
 mod overviews;
 mod room;
 mod touched;
+mod viewer;
 mod views;
 
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ use super::overview::{Overview, Wish};
 use super::tenant::Tenant;
 use super::view::Unseen;
 use crate::app::App;
+use crate::clock::Millis;
 use crate::domain::inbox::Item;
 use crate::error::Result;
 use crate::sql::Sql;
@@ -70,7 +72,11 @@ enum Event {
         last_seq: Seq,
         catalogue_version: i64,
     },
-    Expired(Seq),
+    /// What has expired up to an instant.
+    Expired {
+        seqs: Vec<Seq>,
+        upto: Millis,
+    },
 }
 
 /// What a session is there for.
@@ -79,7 +85,7 @@ enum Want {
     /// New items of these types, or of all.
     Items { types: Option<Vec<TypeId>>, mailbox: Arc<Mailbox<Item>> },
     /// The overview whenever it is another.
-    Overviews { wish: Wish, slot: Arc<Slot<Result<Overview>>> },
+    Overviews { wish: Wish, slot: Arc<Slot<Result<Arc<Overview>>>> },
 }
 
 /// A session's place in its room, which is free again when this is dropped.
@@ -145,13 +151,23 @@ pub async fn look(app: &App) -> Result<()> {
         let (last_seq, catalogue_version) = (row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?);
         app.live.tell(row.try_get("", "id")?, Event::Head { last_seq, catalogue_version });
     }
-    let mut sql = Sql::new(db);
-    sql.push("SELECT n.tenant_id, n.seq FROM notification n WHERE n.expires_at > ");
-    sql.bind(app.live.expired_upto.load(Ordering::Relaxed)).push(" AND n.expires_at <= ").bind(now);
-    sql.push(" AND n.seq IS NOT NULL AND n.tenant_id").in_ids(&tenants);
-    for row in sql.all(db).await? {
-        app.live.tell(row.try_get("", "tenant_id")?, Event::Expired(row.try_get("", "seq")?));
+    let mut gone: HashMap<TenantId, Vec<Seq>> = HashMap::new();
+    for (tenant, seq) in expired(app, &tenants, (app.live.expired_upto.load(Ordering::Relaxed), now)).await? {
+        gone.entry(tenant).or_default().push(seq);
+    }
+    for tenant in tenants {
+        let seqs = gone.remove(&tenant).unwrap_or_default();
+        app.live.tell(tenant, Event::Expired { seqs, upto: now });
     }
     app.live.expired_upto.store(now, Ordering::Relaxed);
     Ok(())
+}
+
+/// What expired after an instant and up to another.
+async fn expired(app: &App, tenants: &[TenantId], (after, upto): (Millis, Millis)) -> Result<Vec<(TenantId, Seq)>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT n.tenant_id, n.seq FROM notification n WHERE n.expires_at > ").bind(after);
+    sql.push(" AND n.expires_at <= ").bind(upto).push(" AND n.seq IS NOT NULL AND n.tenant_id").in_ids(tenants);
+    let rows = sql.all(&app.db.read).await?;
+    rows.iter().map(|row| Ok((row.try_get("", "tenant_id")?, row.try_get("", "seq")?))).collect()
 }

@@ -13,6 +13,7 @@ use super::tenant::Tenant;
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
+use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use erase::erase;
@@ -186,6 +187,9 @@ pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Re
         }
         Ok(())
     })?;
+    let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
+    // Whoever sent something is shown with it.
+    app.hub.tell(Notice { doubtful: changes.iter().any(tells), ..Notice::of(tenant.id) });
     Ok(users)
 }
 

@@ -40,7 +40,7 @@ pub enum Source {
 #[derive(Clone)]
 enum Event {
     Item(Item),
-    Overview(overview::Overview),
+    Overview(Arc<overview::Overview>),
     View(view::View),
 }
 
@@ -96,6 +96,7 @@ impl Event {
         match &mut event {
             Self::Item(item) => item.user = NOBODY,
             Self::Overview(of) => {
+                let of = Arc::make_mut(of);
                 of.user = NOBODY;
                 of.types.iter_mut().filter_map(|kind| kind.latest.as_mut()).for_each(|item| item.user = NOBODY);
             }

@@ -58,7 +58,7 @@ async fn read_overview(ctx: &Context<'_>, user: UserId) -> Result<Overview> {
     let call = Call::of(ctx);
     let overviews = overview::of(call.app, call.tenant, &[user], &wish(ctx, None, None)).await?;
     let own = overviews.into_values().next();
-    Ok(Overview(own.ok_or_else(|| Error::not_found("user", &*call.viewer.sub))?))
+    Ok(Overview(own.ok_or_else(|| Error::not_found("user", &*call.viewer.sub))?.into()))
 }
 
 async fn apply(ctx: &Context<'_>, select: ItemSelector, change: Change) -> Result<ItemsPayload> {

@@ -1,5 +1,7 @@
 //! Overviews and counts.
 
+use std::sync::Arc;
+
 use async_graphql::{Context, Lookahead, Object, Result, SelectionField, SimpleObject, Value};
 
 use super::catalogue::MessageType;
@@ -46,7 +48,7 @@ fn views(call: Call<'_>, overview: &Lookahead<'_>) -> Option<usize> {
 }
 
 /// Where an inbox stands.
-pub struct Overview(pub overview::Overview);
+pub struct Overview(pub Arc<overview::Overview>);
 
 /// Where an inbox stands.
 #[Object]

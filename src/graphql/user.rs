@@ -133,7 +133,7 @@ impl User {
     async fn overview(&self, ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Result<Overview> {
         let call = self.private(ctx).await?;
         let wish = wish(ctx, types, cap);
-        Ok(Overview(self.siblings.overview(call, self.row, wish).await?))
+        Ok(Overview(Arc::new(self.siblings.overview(call, self.row, wish).await?)))
     }
 
     /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks

@@ -45,6 +45,9 @@ pub struct Notice {
     /// Something may have happened in any view.
     #[serde(rename = "a", skip_serializing_if = "std::ops::Not::not")]
     pub all_views: bool,
+    /// What is remembered of inboxes may not be so any more: a sender's profile is another.
+    #[serde(rename = "d", skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
     /// Anybody may have news.
     #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
     pub everybody: bool,
@@ -86,6 +89,7 @@ impl Notice {
         }
         self.everybody |= other.everybody;
         self.all_views |= other.all_views;
+        self.doubtful |= other.doubtful;
         add(&mut self.channels, &other.channels);
         add(&mut self.users, &other.users);
         add(&mut self.changed, &other.changed);

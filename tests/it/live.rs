@@ -4,6 +4,7 @@ mod events;
 mod nodes;
 mod protocol;
 mod resume;
+mod shared;
 mod views;
 
 use chrono::TimeDelta;

@@ -189,7 +189,7 @@ impl Audience {
             Ok(sights) => {
                 for (view, user) in together.views.iter().flat_map(|(view, of)| of.iter().map(|user| (*view, *user))) {
                     if self.show(&app.metrics, view, user, sights.get(&(view, user))) {
-                        members.changed(user);
+                        members.views_changed(user, now);
                     }
                 }
                 Ok(())

@@ -1,17 +1,18 @@
 //! Who is in a room, what they listen to, and for whom there is something to do.
 
+mod overviews;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use tokio::time::Instant;
 
 use super::Want;
-use super::mailbox::{End, Mailbox, Slot};
+use super::mailbox::{End, Mailbox};
+use super::viewer::Viewer;
 use crate::domain::inbox::Item;
-use crate::domain::overview::{Overview, Wish};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::metrics::Metrics;
 
 /// See the module. A user may be in several of the sets; a step takes him out of one.
@@ -26,6 +27,10 @@ pub(super) struct Members {
     news: HashSet<UserId>,
     /// Their overview may be another.
     changed: HashSet<UserId>,
+    /// Nothing but the views in it may be others.
+    looked: HashSet<UserId>,
+    /// It is known to be another.
+    counted: HashSet<UserId>,
 }
 
 /// A user with sessions.
@@ -47,15 +52,6 @@ struct Reader {
     mailbox: Arc<Mailbox<Item>>,
 }
 
-#[derive(Debug)]
-struct Viewer {
-    session: u64,
-    wish: Wish,
-    slot: Arc<Slot<Result<Overview>>>,
-    /// Of what was shown last.
-    shown: Option<u64>,
-}
-
 impl Members {
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
@@ -71,7 +67,7 @@ impl Members {
                 member.items.push(Reader { session, types, mailbox });
             }
             Want::Overviews { wish, slot } => {
-                member.overviews.push(Viewer { session, wish, slot, shown: None });
+                member.overviews.push(Viewer::new(session, wish, slot));
                 member.rests_until = None;
                 self.changed.insert(user);
             }
@@ -102,7 +98,8 @@ impl Members {
     fn forget(&mut self, user: UserId) {
         self.listen(user, Vec::new());
         self.users.remove(&user);
-        for set in [&mut self.strangers, &mut self.named, &mut self.news, &mut self.changed] {
+        let Self { strangers, named, news, changed, looked, counted, .. } = self;
+        for set in [strangers, named, news, changed, looked, counted] {
             set.remove(&user);
         }
     }
@@ -177,12 +174,13 @@ impl Members {
 
     /// Whether anybody's overview may be another.
     pub fn anybody_has_changed(&self) -> bool {
-        !self.changed.is_empty()
+        !(self.changed.is_empty() && self.looked.is_empty() && self.counted.is_empty())
     }
 
     /// When the first of the overviews that changed may be shown.
     pub fn next_overview(&self, now: Instant) -> Option<Instant> {
-        self.changed.iter().map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or(now))
+        let users = self.changed.iter().chain(&self.looked).chain(&self.counted);
+        users.map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or(now))
     }
 
     fn rests_until(&self, user: UserId) -> Option<Instant> {
@@ -193,98 +191,69 @@ impl Members {
         take(&mut self.strangers, most)
     }
 
-    /// Users with news, whose overviews have then changed; those who are named first.
+    /// Users with news; those who are named first.
     pub fn take_news(&mut self, most: usize) -> Vec<UserId> {
         let mut users = take(&mut self.named, most);
         for user in &users {
             self.news.remove(user);
         }
         users.extend(take(&mut self.news, most - users.len()));
-        for user in &users {
-            self.changed(*user);
-        }
         users
     }
 
-    /// Users whose overviews have changed and may be shown, by what they want to see.
-    pub fn take_overviews(&mut self, most: usize, now: Instant, every: Duration) -> HashMap<Wish, Vec<UserId>> {
-        let is_due = |user: &&UserId| self.rests_until(**user).is_none_or(|at| at <= now);
-        let due: Vec<UserId> = self.changed.iter().filter(is_due).take(most).copied().collect();
-        let mut by_wish: HashMap<Wish, Vec<UserId>> = HashMap::new();
-        for user in due {
-            self.changed.remove(&user);
-            let Some(member) = self.users.get_mut(&user) else { continue };
-            member.rests_until = Some(now + every);
-            let wishes: HashSet<&Wish> = member.overviews.iter().map(|viewer| &viewer.wish).collect();
-            for wish in wishes {
-                by_wish.entry(wish.clone()).or_default().push(user);
-            }
-        }
-        by_wish
-    }
-
-    /// Those of the users who want items, by about how far back each has to look: from an item of the same power of two.
-    pub fn delivered(&self, users: &[UserId], end: Seq) -> Vec<(Seq, Vec<UserId>)> {
+    /// Those of the users to whom what is new up to `end` must be read, by about how far back each has to look: from an item
+    /// of the same power of two. `counts` says whether new items may be added to what is known of overviews.
+    pub fn behind(&mut self, users: &[UserId], end: Seq, counts: bool, now: Instant) -> Vec<(Seq, Vec<UserId>)> {
         let mut by_gap: BTreeMap<u32, (Seq, Vec<UserId>)> = BTreeMap::new();
         for user in users {
-            let Some(member) = self.users.get(user).filter(|member| !member.items.is_empty()) else { continue };
-            let gap = end.0 - member.delivered.0;
-            if gap > 0 {
-                let (after, users) = by_gap.entry(gap.ilog2()).or_insert((end, Vec::new()));
-                *after = (*after).min(member.delivered);
-                users.push(*user);
+            let Some(member) = self.users.get(user) else { continue };
+            let mut from = (!member.items.is_empty()).then_some(member.delivered);
+            if !member.overviews.is_empty() {
+                let known = member.overviews.iter().map(|viewer| viewer.known_upto(now));
+                match known.min().flatten().filter(|_| counts && !self.changed.contains(user)) {
+                    Some(known) => from = Some(from.map_or(known, |from| from.min(known))),
+                    None => drop(self.changed.insert(*user)),
+                }
             }
+            let Some(from) = from.filter(|from| *from < end) else { continue };
+            let (after, users) = by_gap.entry((end.0 - from.0).ilog2()).or_insert((end, Vec::new()));
+            *after = (*after).min(from);
+            users.push(*user);
         }
         by_gap.into_values().collect()
     }
 
-    /// Hands an item to all of its user's sessions that want it and have not got it.
-    pub fn hand_out(&mut self, metrics: &Metrics, item: &Item) {
-        let Some(member) = self.users.get_mut(&item.user) else { return };
-        if item.seq <= member.delivered {
+    /// Hands what is new up to `end` to all of a user's sessions that have not got it, oldest first: the items to those that
+    /// want them, and to the others an overview with them.
+    pub fn hand_out(&mut self, metrics: &Metrics, user: UserId, items: &[Item], end: Seq) {
+        let Some(member) = self.users.get_mut(&user) else { return };
+        for item in items.iter().filter(|item| item.seq > member.delivered) {
+            let kind = item.content.message_type.id;
+            member.items.retain(|reader| {
+                if reader.types.as_ref().is_some_and(|types| !types.contains(&kind)) {
+                    return true;
+                }
+                metrics.items_delivered.inc();
+                let keeps_up = reader.mailbox.put(item.clone());
+                if !keeps_up {
+                    metrics.slow_readers.inc();
+                }
+                keeps_up
+            });
+        }
+        member.delivered = member.delivered.max(end);
+        if member.overviews.is_empty() || self.changed.contains(&user) {
             return;
         }
-        let kind = item.content.message_type.id;
-        member.items.retain(|reader| {
-            if reader.types.as_ref().is_some_and(|types| !types.contains(&kind)) {
-                return true;
-            }
-            metrics.items_delivered.inc();
-            let keeps_up = reader.mailbox.put(item.clone());
-            if !keeps_up {
-                metrics.slow_readers.inc();
-            }
-            keeps_up
-        });
-    }
-
-    /// Everything up to `end` was handed to these users.
-    pub fn have_got(&mut self, users: &[UserId], end: Seq) {
-        for user in users {
-            if let Some(member) = self.users.get_mut(user) {
-                member.delivered = member.delivered.max(end);
-            }
+        let mut is_right = true;
+        for viewer in &mut member.overviews {
+            is_right &= viewer.add(items, end);
         }
-    }
-
-    /// Shows an overview to those of its user's sessions that wish for it and have seen another.
-    pub fn show(&mut self, metrics: &Metrics, wish: &Wish, overview: &Overview) {
-        let Some(member) = self.users.get_mut(&overview.user) else { return };
-        let shown = Some(overview.fingerprint());
-        for viewer in member.overviews.iter_mut().filter(|viewer| viewer.wish == *wish && viewer.shown != shown) {
-            viewer.shown = shown;
-            viewer.slot.put(Ok(overview.clone()));
-            metrics.overviews_delivered.inc();
-        }
-    }
-
-    /// Ends the sessions of users whose wish cannot be fulfilled any more.
-    pub fn refuse(&mut self, wish: &Wish, users: &[UserId], field: &str, message: &str) {
-        for user in users {
-            let Some(member) = self.users.get_mut(user) else { continue };
-            for viewer in member.overviews.extract_if(.., |viewer| viewer.wish == *wish) {
-                viewer.slot.put(Err(Error::bad_input(field, message)));
-            }
+        if !is_right {
+            self.changed.insert(user);
+        } else if !items.is_empty() {
+            self.counted.insert(user);
+            self.show_counted(metrics, user, Instant::now());
         }
     }
 }

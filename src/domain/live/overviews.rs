@@ -15,7 +15,7 @@ use crate::error::Result;
 #[derive(Debug)]
 pub struct Watch {
     _seat: Seat,
-    slot: Arc<Slot<Result<Overview>>>,
+    slot: Arc<Slot<Result<Arc<Overview>>>>,
 }
 
 /// The overview of a user as it is and as it becomes. Refuses a wish that cannot be fulfilled.
@@ -28,7 +28,7 @@ pub async fn overviews(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, wish:
 
 impl Watch {
     /// The overview, the first time at once and then as soon as it is another. After an error there is nothing more.
-    pub async fn next(&mut self) -> Result<Overview> {
+    pub async fn next(&mut self) -> Result<Arc<Overview>> {
         self.slot.take().await
     }
 }

@@ -3,40 +3,33 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
+mod work;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use entity::ids::{Seq, UserId};
-use futures_util::future::join_all;
+use entity::ids::Seq;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::audience::Audience;
 use super::listened::listened;
 use super::members::Members;
-use super::newer::{Span, newer};
 use super::touched::Touched;
 use super::{Event, Want};
 use crate::app::App;
-use crate::domain::inbox::sync;
-use crate::domain::overview::{self, Wish};
+use crate::clock::Millis;
 use crate::domain::tenant::Tenant;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hub::Notice;
 
 /// Users of one step: as many as one transaction of a sync takes.
 const USERS: usize = 500;
 
-/// So many parts of an announcement to everyone are read at the same time, which takes as many connections.
-const PARTS: usize = 4;
-
 /// How long overviews wait while there are items to hand out, which are read sooner.
 const ITEMS_FIRST: Duration = Duration::from_secs(1);
-
-/// How often an overview is sent to a user at most; in between, changes are merged.
-const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
 
 /// How long a notice may be under way until its place in the log is looked for.
 const NOTICE_TRAVELS: Duration = Duration::from_millis(100);
@@ -60,6 +53,8 @@ pub(super) struct Room {
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
     touched: Touched,
+    /// What expired up to here is among what was touched.
+    expired_upto: Millis,
     /// Nothing is done until then.
     paused_until: Option<Instant>,
     /// When overviews were shown last, or nobody waited for any.
@@ -69,6 +64,7 @@ pub(super) struct Room {
 impl Room {
     pub fn new(app: Arc<App>, tenant: Arc<Tenant>, events: UnboundedReceiver<Event>) -> Self {
         let notices = app.hub.listen(tenant.id);
+        let expired_upto = app.now();
         Self {
             app,
             tenant,
@@ -81,6 +77,7 @@ impl Room {
             missing: None,
             catalogue_version: 0,
             touched: Touched::default(),
+            expired_upto,
             paused_until: None,
             shown_at: Instant::now(),
         }
@@ -156,7 +153,10 @@ impl Room {
                 self.members.leave(user, session);
                 self.audience.leave(user, session);
             }
-            Event::Expired(seq) => self.touched.add(&[seq]),
+            Event::Expired { seqs, upto } => {
+                self.touched.add(&seqs);
+                self.expired_upto = self.expired_upto.max(upto);
+            }
             Event::Head { last_seq, catalogue_version } => {
                 self.audience.doubt_some();
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
@@ -186,6 +186,9 @@ impl Room {
             {
                 *heard = (*heard).max(entry.remove());
             }
+        }
+        if notice.everybody || notice.doubtful {
+            self.members.doubt_all();
         }
         if notice.everybody || notice.channels.contains(&self.tenant.everyone) {
             self.members.all_have_news();
@@ -219,6 +222,7 @@ impl Room {
             self.missing = None;
             self.heard = Some(end);
             self.ahead = self.ahead.split_off(&Seq(end.0 + 1));
+            self.members.doubt_all();
             self.members.all_have_news();
         }
     }
@@ -240,6 +244,9 @@ impl Room {
                 }
             }
         }
+        if self.members.anybody_has_news() {
+            self.notice_what_expired().await?;
+        }
         self.touched.find(&self.app, &mut self.members).await?;
         let users = self.members.take_news(USERS);
         if !users.is_empty()
@@ -251,48 +258,12 @@ impl Room {
             return Err(error);
         }
         self.audience.step(&self.app, &mut self.members).await?;
+        self.members.show_rested(&self.app.metrics, Instant::now());
         if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
+            self.look().await?;
             self.show().await?;
             self.shown_at = Instant::now();
         }
         Ok(())
-    }
-
-    /// Syncs inboxes, and hands what is new in them to the sessions that want items.
-    async fn deliver(&mut self, users: &[UserId]) -> Result<()> {
-        let end = sync::caught_up(&self.app, &self.tenant, users).await?;
-        for (after, users) in self.members.delivered(users, end) {
-            let span = Span { after, upto: end, types: None, limit: None };
-            for item in newer(&self.app, &self.tenant, &users, span).await? {
-                self.members.hand_out(&self.app.metrics, &item);
-            }
-            self.members.have_got(&users, end);
-        }
-        Ok(())
-    }
-
-    /// Reads overviews, and hands out those that are another than before.
-    async fn show(&mut self) -> Result<()> {
-        let parts = self.members.take_overviews(PARTS * USERS, Instant::now(), OVERVIEW_EVERY);
-        let parts: Vec<(&Wish, &[UserId])> =
-            parts.iter().flat_map(|(wish, users)| users.chunks(USERS).map(move |users| (wish, users))).collect();
-        let read = parts.iter().map(|(wish, users)| overview::of(&self.app, &self.tenant, users, wish));
-        let mut outcome = Ok(());
-        for ((wish, users), overviews) in parts.iter().zip(join_all(read).await) {
-            match overviews {
-                Ok(overviews) => {
-                    for overview in overviews.into_values() {
-                        self.members.show(&self.app.metrics, wish, &overview);
-                    }
-                }
-                // A type that the wish names has gone.
-                Err(Error::BadInput { field, message }) => self.members.refuse(wish, users, &field, &message),
-                Err(error) => {
-                    users.iter().for_each(|user| self.members.changed(*user));
-                    outcome = Err(error);
-                }
-            }
-        }
-        outcome
     }
 }

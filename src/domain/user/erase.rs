@@ -35,6 +35,7 @@ pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool
     while let Some(from) = after {
         after = transaction!(app.db, |txn| erase_sent(txn, tenant, user, from).await)?;
     }
+    app.hub.tell(Notice { doubtful: true, ..Notice::of(tenant.id) });
     Ok(was_there)
 }
 

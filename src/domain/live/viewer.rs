@@ -1,0 +1,97 @@
+//! A session that looks at an overview, and what that is known to look like.
+//!
+//! A new item makes an overview another by one, so it is not read again for that: everything else that may change it is told
+//! by a notice, after which it is read whole. One that was counted on for long is read whole all the same, should a node have
+//! ended between a commit and its notice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entity::ids::Seq;
+use tokio::time::Instant;
+
+use super::mailbox::Slot;
+use crate::domain::inbox::Item;
+use crate::domain::overview::{Overview, Wish};
+use crate::domain::view::Unread;
+use crate::error::Result;
+
+/// For so long items are added to an overview that was read whole.
+const KNOWN: Duration = Duration::from_mins(5);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Viewer {
+    pub session: u64,
+    pub wish: Wish,
+    pub slot: Arc<Slot<Result<Arc<Overview>>>>,
+    known: Option<Known>,
+    /// What is known was shown.
+    is_shown: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    overview: Arc<Overview>,
+    read_at: Instant,
+    /// Nothing is known to have changed since, but for what was added.
+    is_certain: bool,
+}
+
+impl Viewer {
+    pub fn new(session: u64, wish: Wish, slot: Arc<Slot<Result<Arc<Overview>>>>) -> Self {
+        Self { session, wish, slot, known: None, is_shown: false }
+    }
+
+    /// The overview was read.
+    pub fn read(&mut self, overview: Arc<Overview>, now: Instant) {
+        let before = self.known.as_ref().map(|known| known.overview.fingerprint());
+        self.is_shown &= before == Some(overview.fingerprint());
+        self.known = Some(Known { overview, read_at: now, is_certain: true });
+    }
+
+    /// It may look otherwise than is known.
+    pub fn doubt(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.is_certain = false;
+        }
+    }
+
+    /// Up to where in the log it is known, if what is newer may be added to it.
+    pub fn known_upto(&self, now: Instant) -> Option<Seq> {
+        let is_right = |of: &&Known| of.is_certain && !of.overview.is_behind && of.read_at + KNOWN > now;
+        Some(self.known.as_ref().filter(is_right)?.overview.cursor)
+    }
+
+    /// Adds all items up to `end`, oldest first, of which those it holds already count once. False where it must be read.
+    pub fn add(&mut self, items: &[Item], end: Seq) -> bool {
+        let Some(known) = &mut self.known else { return false };
+        let overview = Arc::make_mut(&mut known.overview);
+        let from = overview.cursor;
+        overview.cursor = from.max(end);
+        for item in items.iter().filter(|item| item.seq > from) {
+            match overview.add(item, &self.wish) {
+                Some(is_another) => self.is_shown &= !is_another,
+                None => known.is_certain = false,
+            }
+        }
+        known.is_certain
+    }
+
+    /// The views in it were read.
+    pub fn see(&mut self, views: Unread) {
+        let Some(known) = &mut self.known else { return };
+        if known.overview.views != views {
+            Arc::make_mut(&mut known.overview).views = views;
+            self.is_shown = false;
+        }
+    }
+
+    /// Shows what is known, if that is not what was shown last. Whether it is not.
+    pub fn show(&mut self) -> bool {
+        let Some(known) = self.known.as_ref().filter(|_| !self.is_shown) else { return false };
+        self.slot.put(Ok(known.overview.clone()));
+        self.is_shown = true;
+        true
+    }
+}

@@ -1,0 +1,189 @@
+//! What sessions share and what is remembered of them shows in nothing: everybody gets what a query of his would answer.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tidings::auth::Role;
+
+use crate::support::{Kind, Socket, TestApp, everyone, on_every_database, with};
+
+const FIELDS: &str = "unread { count exact } unseen { count exact } total { count exact } cursor types { type { code title } \
+    unread { count exact } latest { id notificationId title body createdAt updatedAt expiresAt isRead readAt isArchived \
+    sender { id name } type { title } } }";
+
+/// A session that looks at its user's overview.
+struct Watcher {
+    user: &'static str,
+    arguments: &'static str,
+    socket: Socket,
+    seen: Value,
+}
+
+impl Watcher {
+    async fn new(app: &TestApp, address: &str, user: &'static str, arguments: &'static str) -> Self {
+        let query = format!("subscription {{ overviewChanged{arguments} {{ {FIELDS} }} }}");
+        let socket = Socket::subscribed(address, &app.user(user).token, &query, json!({})).await;
+        Self { user, arguments, socket, seen: Value::Null }
+    }
+
+    /// Until it sees what a query answers; within a minute.
+    async fn agrees(&mut self, app: &TestApp) {
+        let query = format!("{{ viewer {{ overview{} {{ {FIELDS} }} }} }}", self.arguments);
+        let expected = app.user(self.user).ask(&query, json!({})).await["viewer"]["overview"].take();
+        let without_cursor = |of: &Value| {
+            let mut of = of.clone();
+            of["cursor"].take();
+            of
+        };
+        if without_cursor(&self.seen) == without_cursor(&expected) {
+            return;
+        }
+        while self.seen != expected {
+            self.seen = self.socket.data().await["overviewChanged"].take();
+        }
+    }
+}
+
+async fn name(app: &TestApp, user: &str, name: &str) {
+    let query = "mutation($i: [UserInput!]!) { saveUsers(inputs: $i) { id } }";
+    app.service().ask(query, json!({ "i": [{ "id": user, "name": name }] })).await;
+}
+
+on_every_database! {
+    async fn an_overview_that_is_told_is_what_a_query_answers(app) {
+        app.admin().define_type("doc").await;
+        app.admin().define_type("news").await;
+        app.admin().define(json!({ "code": "brief", "title": "brief", "ttlSeconds": 60 })).await;
+        app.service().announce("news", everyone(), "before").await;
+        let node = app.listen().await;
+        let mut all = Vec::new();
+        for (user, arguments) in [("ada", ""), ("bob", "(cap: 2)"), ("cyd", "(types: [\"doc\", \"brief\"])"), ("ada", "(cap: 3)")] {
+            all.push(Watcher::new(app, &node.address, user, arguments).await);
+        }
+        macro_rules! agree {
+            () => {
+                for watcher in &mut all {
+                    watcher.agrees(app).await;
+                }
+            };
+        }
+        agree!();
+        for number in 0..5 {
+            app.service().announce("doc", everyone(), &format!("to all {number}")).await;
+            agree!();
+        }
+        app.service().message("news", "bob", "to bob").await;
+        agree!();
+        let first = app.user("ada").items(json!({})).await[0]["id"].clone();
+        app.user("ada").mark("markRead", json!({ "ids": [first] })).await;
+        app.service().announce("news", everyone(), "after a mark").await;
+        agree!();
+        app.user("bob").mark("archive", json!({ "matching": {} })).await;
+        app.user("cyd").ask("mutation { markSeen { unread { count } } }", json!({})).await;
+        app.service().announce("doc", everyone(), "after an archive").await;
+        agree!();
+        app.service().announce("brief", everyone(), "for a minute").await;
+        agree!();
+        app.advance(TimeDelta::seconds(61));
+        app.service().announce("doc", everyone(), "a minute later").await;
+        agree!();
+        name(app, "ben", "Ben").await;
+        app.user("ada").subscribe("plan", &["comment"]).await;
+        app.service().remind("doc", "plan", "comment", Some("ben"), "from Ben").await;
+        agree!();
+        name(app, "ben", "Benjamin").await;
+        app.service().announce("news", everyone(), "after another name").await;
+        agree!();
+        let wrong = app.service().announce("news", everyone(), "wrong").await;
+        agree!();
+        app.service().ask("mutation($id: ID!) { retractNotification(id: $id) { id } }", json!({ "id": wrong })).await;
+        app.service().message("doc", "ada", "after a retraction").await;
+        agree!();
+        app.admin().define(json!({ "code": "doc", "title": "Documents" })).await;
+        app.service().message("doc", "ada", "after another title").await;
+        agree!();
+        app.service().ask(r#"mutation { eraseUser(id: "ben") }"#, json!({})).await;
+        app.service().announce("news", everyone(), "after an erasure").await;
+        agree!();
+        app.service().ask(r#"mutation { joinView(key: { code: "chat", id: "1" }, users: ["ada", "bob"]) { id } }"#, json!({})).await;
+        let activity = r#"mutation { recordActivity(inputs: [{ view: { code: "chat", id: "1" }, actor: "bob" }]) { id } }"#;
+        for number in 0..3 {
+            app.service().ask(activity, json!({})).await;
+            app.service().announce("news", everyone(), &format!("beside a chat {number}")).await;
+        }
+        agree!();
+        app.service().ask(activity, json!({})).await;
+        agree!();
+        drop(all);
+        node.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn everybody_has_his_own_ids_of_what_all_get() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("doc").await;
+        let node = app.listen().await;
+        let query = "subscription { itemReceived { cursor node { id notificationId title } } }";
+        let mut sockets = Vec::new();
+        for user in ["ada", "bob", "cyd"] {
+            let mut socket = Socket::subscribed(&node.address, &app.user(user).token, query, json!({})).await;
+            while app.app.metrics.subscriptions.get() <= i64::try_from(sockets.len()).unwrap() {
+                assert!(socket.is_silent(10).await);
+            }
+            sockets.push((user, socket));
+        }
+        app.service().announce("doc", everyone(), "to all").await;
+        for (user, socket) in &mut sockets {
+            let edge = socket.data().await["itemReceived"].take();
+            let listed = app.user(user).items(json!({})).await.remove(0);
+            assert_eq!(
+                (&edge["node"]["id"], &edge["node"]["notificationId"]),
+                (&listed["id"], &listed["notificationId"])
+            );
+            let query = "query($after: String) { viewer { inbox(before: $after, last: 1) { nodes { id } } } }";
+            let data = app.user(user).ask(query, json!({ "after": edge["cursor"] })).await;
+            assert_eq!(data["viewer"]["inbox"]["nodes"], json!([]), "the cursor is his, and of this item");
+        }
+        drop(sockets);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_depends_on_the_caller_or_on_variables_is_answered_to_each() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("doc").await;
+        name(app, "ben", "Ben").await;
+        let node = app.listen().await;
+        let private = "subscription { itemReceived { node { title sender { overview { unread { count } } } } } }";
+        let varied =
+            "subscription($with: Boolean!) { itemReceived { node { title sender @include(if: $with) { name } } } }";
+        let mut ada = Socket::subscribed(&node.address, &app.user("ada").token, private, json!({})).await;
+        ada.subscribe("with", varied, json!({ "with": true })).await;
+        let mut bob = Socket::subscribed(&node.address, &app.user("bob").token, varied, json!({ "with": false })).await;
+        for user in ["ada", "bob"] {
+            app.user(user).subscribe("plan", &["comment"]).await;
+        }
+        while app.app.metrics.subscriptions.get() < 3 {
+            assert!(ada.is_silent(10).await);
+        }
+        app.service().remind("doc", "plan", "comment", Some("ben"), "from Ben").await;
+        for _ in 0..2 {
+            let message = ada.hear().await;
+            let node = &message["payload"]["data"]["itemReceived"]["node"];
+            if message["id"] == "with" {
+                assert_eq!(node, &json!({ "title": "from Ben", "sender": { "name": "Ben" } }));
+            } else {
+                let error = &message["payload"]["errors"][0];
+                assert_eq!(error["extensions"]["code"], "NOT_FOUND", "{message:#}");
+                assert!(error["message"].as_str().unwrap().contains("inbox of user"), "{message:#}");
+            }
+        }
+        assert_eq!(bob.data().await["itemReceived"]["node"], json!({ "title": "from Ben" }));
+        assert_eq!(app.stranger("ada", Role::User).titles(json!({})).await, Vec::<String>::new());
+        drop((ada, bob));
+        node.stop().await;
+    })
+    .await;
+}
