@@ -24,15 +24,39 @@ pub use settle::settle;
 
 const SPAN: [&str; 6] = ["user_id", "is_read", "type_id", "after_seq", "upto_seq", "created_at"];
 
-/// What arrived in the inboxes of users, from where each of them stands up to `upto`, is to be counted; of who got nothing,
-/// that will be nothing.
-pub async fn arrived(txn: &DatabaseTransaction, users: &[UserId], upto: Seq, now: Millis) -> Result<()> {
+/// What arrived in the inboxes of users, from where each of them stands (`after` or later) up to `upto`, is to be counted; of
+/// who got nothing, that will be nothing.
+///
+/// A span for each of the users, or where they are more than the entries of the log that they were brought over, at once a
+/// tally for each of those: what reaches many leaves a few rows.
+pub async fn arrived(
+    txn: &DatabaseTransaction,
+    tenant: &Tenant,
+    users: &[UserId],
+    (after, upto): (Seq, Seq),
+    now: Millis,
+) -> Result<()> {
     let mut sql = Sql::new(txn);
-    sql.push(&format!("INSERT INTO tally_span ({}) SELECT u.id, FALSE, 0, u.cursor_seq, ", SPAN.join(", ")));
-    sql.bind(upto).push(", ").bind(now).push(" FROM users u WHERE u.id").in_ids(users);
-    sql.push(" AND u.cursor_seq < ").bind(upto).or_ignore("tally_span.upto_seq");
+    if usize::try_from(upto.0 - after.0).is_ok_and(|entries| entries < users.len()) {
+        sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT u.tenant_id, i.seq, count(*), 0 ");
+        // Ranges of `inbox_item`'s key, with constants for MySQL.
+        sql.push("FROM inbox_item i JOIN users u ON u.id = i.user_id WHERE i.user_id").in_ids(users);
+        sql.push(" AND i.seq > ").bind(after).push(" AND i.seq <= ").bind(upto).push(" AND i.seq > u.cursor_seq");
+        push_published(&mut sql);
+        sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
+    } else {
+        sql.push(&format!("INSERT INTO tally_span ({}) SELECT u.id, FALSE, 0, u.cursor_seq, ", SPAN.join(", ")));
+        sql.bind(upto).push(", ").bind(now).push(" FROM users u WHERE u.id").in_ids(users);
+        sql.push(" AND u.cursor_seq < ").bind(upto).or_ignore("tally_span.upto_seq");
+    }
     sql.run(txn).await?;
     Ok(())
+}
+
+/// Adds a condition: what was addressed to the user `u` by name, without a publication, was counted when it was sent.
+fn push_published(sql: &mut Sql) {
+    sql.push(" AND (SELECT p.seq FROM publication p WHERE p.tenant_id = u.tenant_id AND p.seq = i.seq LIMIT 1)");
+    sql.push(" IS NOT NULL");
 }
 
 /// Items of a type that were neither marked by themselves nor below the mark are read now, up to `upto`.

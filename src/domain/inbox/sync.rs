@@ -252,10 +252,10 @@ async fn move_cursors(
     moved: Moved,
 ) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
-    if moved.items > 0 {
-        tally::arrived(txn, &ids, to, moved.now).await?;
-    }
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
+    if moved.items > 0 {
+        tally::arrived(txn, tenant, &ids, (start, to), moved.now).await?;
+    }
     if moved.amended > start {
         amend::apply(txn, tenant, &ids, (start, to)).await?;
     }

@@ -23,8 +23,6 @@ struct Span {
 }
 
 /// Counts the spans of users item by item, where they have any.
-///
-/// What was addressed to users by name was counted when it was sent: it has no publication.
 pub async fn settle(txn: &DatabaseTransaction, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.user_id, s.is_read, s.type_id, s.after_seq, s.upto_seq, s.created_at FROM tally_span s ");
@@ -84,10 +82,7 @@ impl Span {
             sql.push(" AND i.type_id = ").bind(self.kind).push(&format!(" AND i.state = {}", State::Fresh as i16));
             sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(self.created_at).push(")");
         } else {
-            sql.push(
-                " AND (SELECT p.seq FROM publication p WHERE p.tenant_id = u.tenant_id AND p.seq = i.seq LIMIT 1)",
-            );
-            sql.push(" IS NOT NULL");
+            super::push_published(sql);
         }
     }
 }
