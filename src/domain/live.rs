@@ -5,6 +5,7 @@
 //! hands each session its own.
 
 mod audience;
+mod contents;
 mod items;
 mod listened;
 mod looks;

@@ -64,7 +64,7 @@ struct Rendered {
 pub struct Contents(HashMap<Seq, Arc<Content>>);
 
 /// What the sender wrote, for types without a template.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct OwnText {
     title: Option<String>,
     body: Option<String>,
@@ -210,6 +210,14 @@ impl Content {
         let texts = [title, body, link].into_iter().flatten().map(String::len).sum::<usize>();
         let values = [Some(params), self.data.as_ref()].into_iter().flatten().filter(|value| !value.is_null());
         texts + values.map(|value| 3 * value.to_string().len()).sum::<usize>()
+    }
+
+    /// Whether it shows the same, by the same catalogue.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let facts = |of: &Self| (of.notification, of.kind, of.published_at, of.updated_at);
+        let same_facts = facts(self) == facts(other) && self.own == other.own && self.data == other.data;
+        let same_people = (&self.sender, &self.target, &self.action) == (&other.sender, &other.target, &other.action);
+        Arc::ptr_eq(&self.catalogue, &other.catalogue) && same_facts && same_people
     }
 
     /// Of the catalogue that it is shown by.

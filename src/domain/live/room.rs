@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::audience::Audience;
+use super::contents::Contents;
 use super::listened::listened;
 use super::members::Members;
 use super::touched::Touched;
@@ -45,6 +46,7 @@ pub(super) struct Room {
     notices: UnboundedReceiver<Arc<Notice>>,
     members: Members,
     audience: Audience,
+    contents: Contents,
     /// Notices were heard of everything up to here; nothing until the end of the log was first looked at.
     heard: Option<Seq>,
     /// What was heard beyond that, by first place.
@@ -72,6 +74,7 @@ impl Room {
             notices,
             members: Members::default(),
             audience: Audience::default(),
+            contents: Contents::default(),
             heard: None,
             ahead: BTreeMap::new(),
             missing: None,

@@ -37,7 +37,8 @@ impl Room {
         for (after, users) in self.members.behind(users, end, counts, Instant::now()) {
             let span = Span { after, upto: end, types: None, limit: None };
             let mut items: HashMap<UserId, Vec<Item>> = HashMap::with_capacity(users.len());
-            for item in newer(&self.app, &self.tenant, &users, span).await? {
+            for mut item in newer(&self.app, &self.tenant, &users, span).await? {
+                self.contents.share(&mut item);
                 items.entry(item.user).or_default().push(item);
             }
             for user in users {
@@ -59,7 +60,9 @@ impl Room {
         for ((wish, users), overviews) in parts.iter().zip(join_all(read).await) {
             match overviews {
                 Ok(overviews) => {
-                    for overview in overviews.into_values() {
+                    for mut overview in overviews.into_values() {
+                        let latest = overview.types.iter_mut().filter_map(|kind| kind.latest.as_mut());
+                        latest.for_each(|item| self.contents.share(item));
                         self.members.show(&self.app.metrics, wish, overview, now);
                     }
                 }
