@@ -35,6 +35,8 @@ impl Watcher {
             of
         };
         if without_cursor(&self.seen) == without_cursor(&expected) {
+            // A socket that is not read at all for a minute answers no ping, and is closed.
+            self.socket.is_silent(1).await;
             return;
         }
         while self.seen != expected {
