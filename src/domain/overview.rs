@@ -1,6 +1,7 @@
 //! The overview: unread counts and latest items of every type, in one statement for any number of users and types.
 
 mod memory;
+mod same;
 mod statement;
 
 use std::collections::HashMap;
@@ -13,7 +14,6 @@ use sea_orm::{DbBackend, QueryResult};
 use super::catalogue::{self, Catalogue, MessageType};
 use super::inbox::Item;
 use super::inbox::item::Contents;
-use super::inbox::shelf::State;
 use super::inbox::standing::{self, Standing};
 use super::tenant::Tenant;
 use super::view;
@@ -57,12 +57,6 @@ impl Count {
     }
 }
 
-impl Count {
-    fn and_one(self, cap: Option<i64>) -> Self {
-        if self.is_exact { Self::of(self.count + 1, cap) } else { self }
-    }
-}
-
 /// Where one user's inbox stands.
 #[derive(Clone, Debug)]
 pub struct Overview {
@@ -102,43 +96,6 @@ impl Overview {
 }
 
 impl Overview {
-    /// The same for overviews that show the same, and seldom for others: much quicker than a fingerprint.
-    pub fn outline(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.cursor.hash(&mut hasher);
-        for kind in &self.types {
-            (kind.unread.count, kind.latest.as_ref().map_or(0, |item| item.seq.0)).hash(&mut hasher);
-        }
-        hasher.finish()
-    }
-
-    /// Whether another user's overview shows the same, whose types and contents are the very same. Never where it holds views.
-    pub fn shows_same(&self, other: &Self) -> bool {
-        let numbers = |of: &Self| (of.unread, of.unseen, of.views.total, of.cap, of.cursor, of.catalogue_version);
-        let has_views = !self.views.views.is_empty() || !other.views.views.is_empty();
-        let mut types = self.types.iter().zip(&other.types);
-        let same = types.all(|(one, other)| one.shows_same(other));
-        !has_views && numbers(self) == numbers(other) && self.types.len() == other.types.len() && same
-    }
-
-    /// Makes it what it is with one item more, that is newer than all of its own. Whether it is another then, for types that
-    /// are not wished for do not count; nothing where that cannot be told: the item has been changed, or the catalogue has.
-    pub fn add(&mut self, item: &Item, wish: &Wish) -> Option<bool> {
-        let is_new = item.state == State::Fresh && !item.is_read();
-        if !is_new || item.content.catalogue_version() != self.catalogue_version {
-            return None;
-        }
-        let kind = self.types.iter_mut().find(|of| of.message_type.id == item.content.message_type.id);
-        let Some(kind) = kind else { return Some(false) };
-        kind.unread = kind.unread.and_one(wish.cap);
-        kind.latest = Some(item.clone());
-        self.unread = self.unread.and_one(wish.cap);
-        if wish.unseen {
-            self.unseen = self.unseen.and_one(wish.cap);
-        }
-        Some(true)
-    }
-
     /// Inbox and views together, where views were wanted.
     pub fn total(&self) -> Count {
         if self.unread.is_exact { Count::of(self.unread.count + self.views.total, self.cap) } else { self.unread }
@@ -152,16 +109,6 @@ pub struct TypeOverview {
     pub unread: Count,
     /// The newest item that is neither archived nor expired.
     pub latest: Option<Item>,
-}
-
-impl TypeOverview {
-    fn shows_same(&self, other: &Self) -> bool {
-        let same_latest = match (&self.latest, &other.latest) {
-            (Some(one), Some(other)) => one.shows_same(other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        Arc::ptr_eq(&self.message_type, &other.message_type) && self.unread == other.unread && same_latest
-    }
 }
 
 /// Branches that one statement on MySQL may have, one a user and type: each has some twenty of its 65,535 parameters.
