@@ -173,8 +173,8 @@ impl<'a> Filling<'a> {
             let special = place - self.scene.users;
             let (user, is_subscriber) = (self.user(place), (0..SPECIAL).contains(&special));
             let name = match special {
-                ..0 => format!("u{place}"),
-                ..SPECIAL => format!("subs-{special}"),
+                _ if special < 0 => format!("u{place}"),
+                _ if special < SPECIAL => format!("subs-{special}"),
                 _ if special < 2 * SPECIAL => format!("unread-{}", special - SPECIAL),
                 _ => format!("items-{}", special - 2 * SPECIAL),
             };

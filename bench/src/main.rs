@@ -5,6 +5,7 @@
 //! own, which is filled the first time). Figures go to `bench/results`, of which `-- report` makes `docs/performance.md`.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 #![expect(clippy::cast_precision_loss, reason = "measured figures are far below 2^52")]
+#![expect(clippy::cast_possible_wrap, reason = "nothing is counted here to 2^63")]
 
 mod contender;
 mod contest;

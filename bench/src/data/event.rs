@@ -77,8 +77,8 @@ fn receivers(scene: &Scene) -> Vec<i64> {
 pub fn is_read(scene: &Scene, place: i64, seq: i64) -> bool {
     let mixed = (seq * 31 + place).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed()).cast_unsigned() >> 40;
     match (place - scene.users) / SPECIAL {
-        _ if place < scene.users + SPECIAL => mixed % 10 != 0,
+        _ if place < scene.users + SPECIAL => !mixed.is_multiple_of(10),
         1 => false,
-        _ => mixed % 280 != 0,
+        _ => !mixed.is_multiple_of(280),
     }
 }

@@ -21,5 +21,5 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
         Contender::new("Tidings", &tidings, present(scene).map(ours).collect()),
     ];
     let load = Load::Sustained { clients: 64, seconds: plan.seconds };
-    Ok(vec![hold(place, plan, Work { name: "list of 20, 64 clients", load: load, reset: &[] }, &all).await?])
+    Ok(vec![hold(place, plan, Work { name: "list of 20, 64 clients", load, reset: &[] }, &all).await?])
 }

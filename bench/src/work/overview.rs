@@ -58,8 +58,7 @@ async fn near(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
     }
     let load = Load::Burst { clients: 200 };
     cases.push(
-        hold(place, plan, Work { name: "2000 announcements, 200 fresh connections", load: load, reset: &[] }, &all)
-            .await?,
+        hold(place, plan, Work { name: "2000 announcements, 200 fresh connections", load, reset: &[] }, &all).await?,
     );
     Ok(())
 }
@@ -88,7 +87,7 @@ async fn far(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
             let load = Load::Sustained { clients: 64, seconds: plan.seconds };
             let away = "the database 3 ms away";
             let name = format!("{} announcements, 64 clients, {away}, {connections} connections", scene.announcements);
-            cases.push(hold(place, plan, Work { name: &name, load: load, reset: &[] }, &all).await?);
+            cases.push(hold(place, plan, Work { name: &name, load, reset: &[] }, &all).await?);
         }
     }
     Ok(())

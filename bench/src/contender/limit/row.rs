@@ -71,7 +71,7 @@ struct Item<'a> {
 }
 
 #[derive(Serialize)]
-struct Type<'a> {
+struct OfType<'a> {
     r#type: Kind<'a>,
     unread: Count,
     latest: Option<Item<'a>>,
@@ -80,7 +80,7 @@ struct Type<'a> {
 #[derive(Serialize)]
 struct Overview<'a> {
     unread: Count,
-    types: Vec<Type<'a>>,
+    types: Vec<OfType<'a>>,
     cursor: Option<i64>,
 }
 
@@ -112,7 +112,7 @@ pub fn overview_of(rows: &[Row<'_>], kinds: &Kinds) -> Result<Vec<u8>> {
         }
         sum += unread;
         let unread = Count { count: unread.min(99), exact: unread <= 99 };
-        types.push(Type { r#type: Kind { code, title }, unread, latest });
+        types.push(OfType { r#type: Kind { code, title }, unread, latest });
     }
     let unread = Count { count: sum.min(99), exact: sum <= 99 };
     Ok(serde_json::to_vec(&Overview { unread, types, cursor })?)
