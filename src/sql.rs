@@ -11,6 +11,10 @@ mod insert;
 
 pub use insert::{Existing, Rows, insert};
 
+/// The most ids that PostgreSQL is given as a list. It takes an array that it does not know yet for one of ten, thinks that it
+/// could do better once it knows it, and so plans the statement each time it is asked, which costs more than the answer.
+const LISTED: usize = 16;
+
 /// A statement in the making: text as it is pushed, values as they are bound.
 #[derive(Debug)]
 pub struct Sql {
@@ -50,11 +54,11 @@ impl Sql {
 
     /// Adds ` IN (…)` over 64-bit ids.
     ///
-    /// The text depends on how many there are only by powers of two (an array on PostgreSQL, elsewhere the last
-    /// one repeated), so that the statement stays prepared. No id at all matches nothing.
+    /// The text depends on how many there are only by powers of two (the last one is repeated; on PostgreSQL more than
+    /// [`LISTED`] are an array), so that the statement stays prepared. No id at all matches nothing.
     pub fn in_ids<T: Copy + Into<i64>>(&mut self, ids: &[T]) -> &mut Self {
         let ids: Vec<i64> = ids.iter().map(|id| (*id).into()).collect();
-        if self.backend == DbBackend::Postgres {
+        if self.backend == DbBackend::Postgres && ids.len() > LISTED {
             self.push(" = ANY(");
             let ids = ids.into_iter().map(Value::from).collect();
             return self
