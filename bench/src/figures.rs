@@ -185,3 +185,28 @@ pub fn read(what: &str, database: &str) -> Result<Option<Results>> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Case, Measured, median, number};
+
+    #[test]
+    fn a_ratio_is_the_median_of_the_ratios_of_the_rounds() {
+        let measured = |name: &str, rounds: [f64; 3]| {
+            let mut measured = Measured::new(name);
+            rounds.into_iter().for_each(|round| measured.add("figure", round));
+            measured
+        };
+        // The machine was slow in the second round, for both.
+        let contenders = vec![measured("ours", [90.0, 9.0, 80.0]), measured("theirs", [100.0, 10.0, 100.0])];
+        let case = Case { name: "case".into(), contenders };
+        assert!((case.ratio("figure", "ours", "theirs").unwrap() - 0.9).abs() < 1e-9);
+        assert_eq!(case.ratio("figure", "ours", "nobody"), None);
+        assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_figure_has_three_digits() {
+        assert_eq!([0.0, 0.123, 1.234, 12.34, 1234.0].map(number), ["0", "0.12", "1.23", "12.3", "1234"]);
+    }
+}

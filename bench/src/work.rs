@@ -9,6 +9,8 @@ mod send;
 mod start;
 mod visit;
 
+pub use overview::ANEW;
+
 use serde_json::json;
 use tidings::auth::Role;
 

@@ -82,3 +82,39 @@ pub fn is_read(scene: &Scene, place: i64, seq: i64) -> bool {
         _ => !mixed.is_multiple_of(280),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, ITEMS, UNREAD, events, is_read, receivers};
+    use crate::data::{SPECIAL, Scene};
+
+    const SCENE: Scene =
+        Scene { code: "main", users: 1000, present: 10, announcements: 100, messages: 5000, has_special: true };
+
+    #[test]
+    fn every_message_is_sent_once_and_announcements_come_evenly() {
+        let all = events(&SCENE);
+        let mut sent: Vec<i64> =
+            all.iter().filter_map(|event| if let Event::Message { to } = event { Some(*to) } else { None }).collect();
+        let mut expected = receivers(&SCENE);
+        sent.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(sent, expected);
+        assert_eq!(all.len() - sent.len(), 100);
+        let announced = |event: &&Event| matches!(event, Event::Announcement { .. });
+        assert_eq!(all[..all.len() / 2].iter().filter(announced).count(), 50);
+    }
+
+    #[test]
+    fn users_have_what_their_names_say() {
+        let all = events(&SCENE);
+        let unread = |place: i64| {
+            let seqs = all.iter().zip(1..).filter(|(event, _)| matches!(event, Event::Message { to } if *to == place));
+            let read: Vec<bool> = seqs.map(|(_, seq)| is_read(&SCENE, place, seq)).collect();
+            (read.len() as i64, read.iter().filter(|read| !**read).count())
+        };
+        assert_eq!(unread(SCENE.users + SPECIAL), (UNREAD, 10_000));
+        let (items, fresh) = unread(SCENE.users + 2 * SPECIAL);
+        assert!(items >= ITEMS - 1 && (50..200).contains(&fresh), "{items} items, {fresh} unread");
+    }
+}

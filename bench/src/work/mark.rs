@@ -27,6 +27,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
         // Each time there is as much to mark as before.
         let row = scene.row(scene.users + data::SPECIAL + user);
         reset.push(format!("DELETE FROM read_mark WHERE user_id = {row}"));
+        reset.push(format!("DELETE FROM tally_span WHERE user_id = {row}"));
         reset.push(format!("UPDATE inbox_item SET state = 0, read_at = NULL WHERE user_id = {row} AND state <> 0"));
     }
     let all = [Contender::new("one", &tidings, one), Contender::new("all of 10,000 unread", &tidings, all)];
