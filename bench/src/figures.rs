@@ -194,7 +194,9 @@ mod tests {
     fn a_ratio_is_the_median_of_the_ratios_of_the_rounds() {
         let measured = |name: &str, rounds: [f64; 3]| {
             let mut measured = Measured::new(name);
-            rounds.into_iter().for_each(|round| measured.add("figure", round));
+            for round in rounds {
+                measured.add("figure", round);
+            }
             measured
         };
         // The machine was slow in the second round, for both.
