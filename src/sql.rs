@@ -55,7 +55,7 @@ impl Sql {
     /// Adds ` IN (…)` over 64-bit ids.
     ///
     /// The text depends on how many there are only by powers of two (the last one is repeated; on PostgreSQL more than
-    /// [`LISTED`] are an array), so that the statement stays prepared. No id at all matches nothing.
+    /// sixteen are an array), so that the statement stays prepared. No id at all matches nothing.
     pub fn in_ids<T: Copy + Into<i64>>(&mut self, ids: &[T]) -> &mut Self {
         let ids: Vec<i64> = ids.iter().map(|id| (*id).into()).collect();
         if self.backend == DbBackend::Postgres && ids.len() > LISTED {
