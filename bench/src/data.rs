@@ -1,6 +1,7 @@
 //! The data: tenants with users, a log, inboxes, and the same once more in tables of letters. Made once, and kept.
 
 mod event;
+mod letters;
 mod sink;
 
 use entity::ids::{ChannelId, TenantId, TypeId};
@@ -84,7 +85,7 @@ pub async fn prepare(url: &str) -> Result<Vec<Scene>> {
     let app = App::over(db, Config::over(url, "never used, but it has to be there"), Clock::System).await?;
     let mut sink = Sink::open(url, &app).await?;
     sink.run("CREATE TABLE bench_data (version BIGINT NOT NULL)").await?;
-    for statement in LETTERS {
+    for statement in letters::TABLES {
         sink.run(statement).await?;
     }
     for (scene, base) in SCENES.iter().zip(1..) {
@@ -95,19 +96,6 @@ pub async fn prepare(url: &str) -> Result<Vec<Scene>> {
     sink.run(&format!("INSERT INTO bench_data (version) VALUES ({VERSION})")).await?;
     Ok(SCENES.to_vec())
 }
-
-/// Tables as the designs that Tidings is compared with have them, with the indexes that serve them best.
-const LETTERS: [&str; 6] = [
-    "CREATE TABLE letter_record (id BIGINT PRIMARY KEY, tenant_id BIGINT NOT NULL, type_id BIGINT NOT NULL, \
-     receiver_kind SMALLINT NOT NULL, receiver_id BIGINT NOT NULL, sender_id BIGINT, title TEXT NOT NULL, \
-     content TEXT NOT NULL, created_at BIGINT NOT NULL)",
-    "CREATE INDEX letter_record_receiver ON letter_record (tenant_id, receiver_kind, receiver_id, type_id, id)",
-    "CREATE INDEX letter_record_type ON letter_record (tenant_id, type_id, receiver_kind, receiver_id, id)",
-    "CREATE TABLE letter_read (user_id BIGINT NOT NULL, letter_id BIGINT NOT NULL, read_at BIGINT NOT NULL, \
-     PRIMARY KEY (user_id, letter_id))",
-    "CREATE TABLE letter_role (user_id BIGINT NOT NULL, role_id BIGINT NOT NULL, PRIMARY KEY (user_id, role_id))",
-    "CREATE TABLE letter_type (tenant_id BIGINT NOT NULL, id BIGINT NOT NULL, code TEXT NOT NULL, title TEXT NOT NULL)",
-];
 
 /// A tenant while it is filled.
 struct Filling<'a> {
