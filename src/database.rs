@@ -6,16 +6,23 @@ use std::time::Duration;
 use migration::{Migrator, MigratorTrait};
 use sea_orm::metric::Info;
 use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, RuntimeErr, SqliteTransactionMode,
-    Statement, TransactionOptions, TransactionTrait,
+    ConnectionTrait, DatabaseConnection, DbBackend, DbErr, RuntimeErr, SqliteTransactionMode, Statement,
+    TransactionOptions, TransactionTrait,
 };
 use tracing::Instrument;
 
 use crate::error::{Error, Result};
 
+mod any;
 mod connect;
+mod handle;
+mod pool;
 
 pub use connect::connect;
+pub use handle::{Reader, Transaction};
+
+use any::Any;
+use handle::Observers;
 
 /// How often a transaction that lost to another one is tried again before the caller is told.
 const TRIES: u32 = 8;
@@ -30,36 +37,19 @@ const MIGRATION_LOCK: i64 = 64_008_527_908;
 #[derive(Clone, Debug)]
 pub struct Database {
     /// For statements outside of transactions, which change nothing.
-    pub read: DatabaseConnection,
-    write: DatabaseConnection,
-    observers: Observers,
-}
-
-type Observer = dyn Fn(&Info<'_>) + Send + Sync;
-
-/// Who is told of statements.
-#[derive(Clone, Default)]
-struct Observers(Vec<Arc<Observer>>);
-
-impl std::fmt::Debug for Observers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} observers", self.0.len())
-    }
+    pub read: Reader,
+    write: Any,
 }
 
 impl Database {
-    fn over(read: DatabaseConnection, write: DatabaseConnection) -> Self {
-        Self { read, write, observers: Observers::default() }
+    fn over(read: Any, write: Any) -> Self {
+        Self { read: Reader { connections: read, observers: Observers::default() }, write }
     }
 
     /// Calls `observer` after every statement, with its text and how long it took, besides whoever is called already. Begin
-    /// and commit are no statements. Copies that were made before are not observed.
+    /// and commit are no statements, nor are migrations. Copies that were made before are not observed.
     pub fn observe(&mut self, observer: impl Fn(&Info<'_>) + Send + Sync + 'static) {
-        self.observers.0.push(Arc::new(observer));
-        let Observers(observers) = self.observers.clone();
-        let tell_all = move |info: &Info<'_>| observers.iter().for_each(|observer| observer(info));
-        self.read.set_metric_callback(tell_all.clone());
-        self.write.set_metric_callback(tell_all);
+        self.read.observers.0.push(Arc::new(observer));
     }
 
     /// Which of the three databases it is.
@@ -68,20 +58,14 @@ impl Database {
     }
 
     /// Each pool's name, how many connections it has, and how many of them are idle.
-    pub fn pools(&self) -> Vec<(&'static str, u32, usize)> {
+    pub fn pools(&self) -> Vec<(&'static str, usize, usize)> {
+        let count = |name, connections: &Any| {
+            let (open, idle) = connections.count();
+            (name, open, idle)
+        };
         match self.backend() {
-            DbBackend::Postgres => {
-                let pool = self.read.get_postgres_connection_pool();
-                vec![("shared", pool.size(), pool.num_idle())]
-            }
-            DbBackend::MySql => {
-                let pool = self.read.get_mysql_connection_pool();
-                vec![("shared", pool.size(), pool.num_idle())]
-            }
-            _ => [("read", &self.read), ("write", &self.write)]
-                .map(|(name, of)| (name, of.get_sqlite_connection_pool()))
-                .map(|(name, pool)| (name, pool.size(), pool.num_idle()))
-                .to_vec(),
+            DbBackend::Sqlite => vec![count("read", &self.read.connections), count("write", &self.write)],
+            _ => vec![count("shared", &self.write)],
         }
     }
 
@@ -93,20 +77,24 @@ impl Database {
     }
 
     /// Begins a transaction that may write; see `transaction!`, which also ends it.
-    ///
-    /// On SQLite the write lock is taken at once: a transaction that reads first and writes then would find the
-    /// file changed under it and fail, however long it were ready to wait.
-    pub async fn begin(&self) -> Result<DatabaseTransaction> {
-        let options = TransactionOptions {
-            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-            ..TransactionOptions::default()
-        };
-        Ok(self.write.begin_with_options(options).await?)
+    pub async fn begin(&self) -> Result<Transaction> {
+        Ok(Transaction::begin(&self.write, self.read.observers.clone()).await?)
     }
 
     /// Applies what migrations are missing. Nodes that start at once wait for each other.
     pub async fn migrate(&self) -> Result<()> {
-        let txn = self.begin().await?;
+        let db = connect::for_migrations(&self.write).await?;
+        let migrated = self.migrate_over(&db).await;
+        db.close().await?;
+        migrated
+    }
+
+    async fn migrate_over(&self, db: &DatabaseConnection) -> Result<()> {
+        let options = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..TransactionOptions::default()
+        };
+        let txn = db.begin_with_options(options).await?;
         let (lock, unlock) = match self.backend() {
             DbBackend::Postgres => (Some(format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")), None),
             // MySQL commits before each change of a table, so that only a lock of the session lasts.
@@ -138,7 +126,10 @@ impl Database {
 
     /// Takes all migrations back, and with them everything that is stored.
     pub async fn unmigrate(&self) -> Result<()> {
-        Ok(Migrator::down(&self.write, None).await?)
+        let db = connect::for_migrations(&self.write).await?;
+        let unmigrated = Migrator::down(&db, None).await;
+        db.close().await?;
+        Ok(unmigrated?)
     }
 
     /// How many migrations this program has that the database has not. It only reads, so that it waits for no writer.
@@ -146,11 +137,10 @@ impl Database {
         Ok(Migrator::get_pending_migrations_read_only(&self.read).await?.len())
     }
 
-    /// Closes every connection once the transactions under way have ended.
-    pub async fn close(self) -> Result<()> {
-        self.read.close_by_ref().await?;
-        self.write.close_by_ref().await?;
-        Ok(())
+    /// Closes every connection, those in use once they are not.
+    pub async fn close(&self) {
+        self.read.connections.close().await;
+        self.write.close().await;
     }
 }
 
@@ -194,7 +184,7 @@ pub struct Tries(u32);
 
 impl Tries {
     /// Commits what succeeded; nothing where it is to be tried again.
-    pub async fn end<T>(&mut self, txn: DatabaseTransaction, result: Result<T>) -> Option<Result<T>> {
+    pub async fn end<T>(&mut self, txn: Transaction, result: Result<T>) -> Option<Result<T>> {
         let result = match result {
             Ok(value) => txn.commit().await.map(|()| value).map_err(Error::from),
             Err(error) => txn.rollback().await.map_or_else(|lost| Err(lost.into()), |()| Err(error)),

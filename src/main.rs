@@ -115,7 +115,8 @@ async fn run(command: Command) -> Result<()> {
             } else {
                 db.migrate().await?;
             }
-            db.close().await
+            db.close().await;
+            Ok(())
         }
         Command::Sweep { config } => {
             let app = App::start(*config, Clock::System).await?;
@@ -124,7 +125,8 @@ async fn run(command: Command) -> Result<()> {
                 "deleted {} notifications, {} publications, {} inbox items, {} views and keys of activities",
                 swept.notifications, swept.publications, swept.items, swept.views
             );
-            app.db.clone().close().await
+            app.db.close().await;
+            Ok(())
         }
         Command::Schema => {
             print!("{}", Schema::sdl());
@@ -145,7 +147,8 @@ async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::Socke
     Server::new(app.clone()).serve(listener, told_to_stop()).await?;
     drop(worker);
     tracing::info!("stopped");
-    app.db.clone().close().await
+    app.db.close().await;
+    Ok(())
 }
 
 async fn serve_demo(mut config: Config) -> Result<()> {

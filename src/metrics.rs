@@ -140,10 +140,9 @@ impl Metrics {
     }
 
     /// A pool of this name has so many connections, of which so many are idle.
-    pub fn pool(&self, pool: &'static str, size: u32, idle: usize) {
-        let (size, idle) = (i64::from(size), i64::try_from(idle).unwrap_or_default());
-        for (state, count) in [("idle", idle), ("used", (size - idle).max(0))] {
-            self.connections.get_or_create(&Connections { pool, state }).set(count);
+    pub fn pool(&self, pool: &'static str, size: usize, idle: usize) {
+        for (state, count) in [("idle", idle), ("used", size.saturating_sub(idle))] {
+            self.connections.get_or_create(&Connections { pool, state }).set(count.try_into().unwrap_or(i64::MAX));
         }
     }
 

@@ -3,30 +3,22 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sea_orm::{DatabaseConnection, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
-use sqlx::ConnectOptions;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
-use sqlx::pool::PoolOptions;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use tokio::time::timeout;
+use sea_orm::{DatabaseConnection, DbErr, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
+use sqlx::mysql::MySqlConnectOptions;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, pool::PoolOptions};
 
 use super::Database;
+use super::any::Any;
+use super::pool::Connections;
 use crate::error::{Error, Result};
 
 /// How long a request waits for a connection before it is told that the server is overloaded.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A connection that has rested this long is tried before it is used: the server may have been restarted.
-///
-/// So a request that comes a second after a restart meets no stale connection: one that rested since is tried, and one that
-/// was used since has failed and is gone. Trying every time (`test_before_acquire`) would cost a round trip a statement; the
-/// pool hands its connections out in turn, so that like this a busy server tries none, and one of 16 connections begins
-/// to below 32 statements a second.
-const TEST_AFTER_IDLE: Duration = Duration::from_millis(500);
-
-/// How long a connection may take to end a statement that was given up, before it is closed.
-const GIVEN_UP_WITHIN: Duration = Duration::from_secs(1);
+/// How long a request waits for the one connection that writes to a file.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Prepared statements kept a connection. Ours are about fifty, some of them in ten lengths.
 const STATEMENTS: usize = 500;
@@ -37,8 +29,8 @@ const STATEMENTS: usize = 500;
 pub async fn connect(url: &str, connections: u32) -> Result<Database> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("sqlite") => sqlite(url, connections).await,
-        Some("postgres" | "postgresql") => postgres(url, connections).await.map(shared),
-        Some("mysql" | "mariadb") => mysql(url, connections).await.map(shared),
+        Some("postgres" | "postgresql") => postgres(url, connections).await,
+        Some("mysql" | "mariadb") => mysql(url, connections).await,
         _ => Err(Error::Config("DATABASE_URL must begin with sqlite:, postgres: or mysql:".into())),
     }
 }
@@ -47,7 +39,7 @@ pub async fn connect(url: &str, connections: u32) -> Result<Database> {
 /// loss of power.
 async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let options = SqliteConnectOptions::from_str(url)
-        .map_err(unusable)?
+        .map_err(unreadable)?
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(Duration::from_secs(10))
@@ -56,93 +48,69 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .statement_cache_capacity(STATEMENTS)
         .optimize_on_close(true, None)
         .disable_statement_logging();
-    let write = SqlitePoolOptions::new()
-        .max_connections(1)
-        .acquire_timeout(Duration::from_secs(30))
-        .test_before_acquire(false)
-        .connect_with(options.clone())
-        .await
-        .map_err(unusable)?;
-    let read = SqlitePoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .connect_with(options.pragma("query_only", "on"))
-        .await
-        .map_err(unusable)?;
-    Ok(Database::over(
-        SqlxSqliteConnector::from_sqlx_sqlite_pool(read),
-        SqlxSqliteConnector::from_sqlx_sqlite_pool(write),
-    ))
+    let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
+    let options = options.pragma("query_only", "on");
+    let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    Ok(Database::over(Any::Sqlite(read), Any::Sqlite(write)))
 }
 
-async fn postgres(url: &str, connections: u32) -> Result<DatabaseConnection> {
+async fn postgres(url: &str, connections: u32) -> Result<Database> {
     let options = PgConnectOptions::from_str(url)
-        .map_err(unusable)?
+        .map_err(unreadable)?
         .application_name("tidings")
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
-    reach(&options).await?;
-    let pool = pooled(PgPoolOptions::new(), connections).connect_with(options).await.map_err(unusable)?;
-    Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))
+    let shared = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    Ok(Database::over(Any::Postgres(shared.clone()), Any::Postgres(shared)))
 }
 
 /// READ COMMITTED, as on PostgreSQL: with MySQL's own REPEATABLE READ, sync would lock all that it reads, and would
 /// read a state from before it held its lock.
-async fn mysql(url: &str, connections: u32) -> Result<DatabaseConnection> {
+async fn mysql(url: &str, connections: u32) -> Result<Database> {
     let options = MySqlConnectOptions::from_str(url)
-        .map_err(unusable)?
+        .map_err(unreadable)?
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
-    reach(&options).await?;
-    let pool = pooled(MySqlPoolOptions::new(), connections)
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-                sqlx::Executor::execute(connection, isolation).await.map(|_| ())
-            })
-        })
-        // Where a request is given up while its statement is prepared, the driver waits for rows that never come, and
-        // with it the pool for the connection. This costs nothing where all was read.
-        .after_release(|connection, _| {
-            Box::pin(async move {
-                let ended = timeout(GIVEN_UP_WITHIN, sqlx::Connection::flush(connection)).await;
-                Ok(matches!(ended, Ok(Ok(()))))
-            })
-        })
-        .connect_with(options)
-        .await
-        .map_err(unusable)?;
-    Ok(SqlxMySqlConnector::from_sqlx_mysql_pool(pool))
+    let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    let shared = Connections::open(options, Some(isolation), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared)))
 }
 
-/// Opens a connection and closes it again: a pool would only say that it waited in vain, not why.
-async fn reach<O: ConnectOptions>(options: &O) -> Result<()>
-where
-    O::Connection: sqlx::Connection + Sized,
-{
-    let connection = options.connect().await.map_err(unusable)?;
-    sqlx::Connection::close(connection).await.map_err(unusable)
+/// A connection of its own for the migrator, which asks for the ORM's.
+pub async fn for_migrations(connections: &Any) -> Result<DatabaseConnection> {
+    fn single<D: sqlx::Database>() -> PoolOptions<D> {
+        PoolOptions::new().max_connections(1)
+    }
+    Ok(match connections {
+        Any::Sqlite(connections) => {
+            let pool = single().connect_with(connections.options().clone()).await.map_err(away)?;
+            SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
+        }
+        Any::Postgres(connections) => {
+            let pool = single().connect_with(connections.options().clone()).await.map_err(away)?;
+            SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
+        }
+        Any::MySql(connections) => {
+            let pool = single().connect_with(connections.options().clone()).await.map_err(away)?;
+            SqlxMySqlConnector::from_sqlx_mysql_pool(pool)
+        }
+    })
 }
 
-fn pooled<DB: sqlx::Database>(options: PoolOptions<DB>, connections: u32) -> PoolOptions<DB> {
-    options.max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT).test_before_acquire(false).before_acquire(
-        |connection, resting| {
-            Box::pin(async move {
-                if resting.idle_for < TEST_AFTER_IDLE {
-                    return Ok(true);
-                }
-                Ok(sqlx::Connection::ping(connection).await.is_ok())
-            })
-        },
-    )
-}
-
-fn shared(pool: DatabaseConnection) -> Database {
-    Database::over(pool.clone(), pool)
+fn away(cause: sqlx::Error) -> Error {
+    DbErr::Conn(sea_orm::RuntimeErr::SqlxError(cause.into())).into()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
-fn unusable(cause: sqlx::Error) -> Error {
+fn unreadable(cause: sqlx::Error) -> Error {
     Error::Config(format!("DATABASE_URL cannot be used: {cause}"))
+}
+
+fn unusable(cause: DbErr) -> Error {
+    match cause {
+        DbErr::Conn(sea_orm::RuntimeErr::SqlxError(cause)) => {
+            Error::Config(format!("DATABASE_URL cannot be used: {cause}"))
+        }
+        other => other.into(),
+    }
 }

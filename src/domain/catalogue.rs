@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use entity::ids::{ChannelId, TypeId};
-use sea_orm::{DatabaseTransaction, QueryResult};
+use sea_orm::QueryResult;
 
 use super::channel;
 use super::preference::Scope;
 use super::tenant::{Tenant, head};
 use crate::app::App;
+use crate::database::Transaction;
 use crate::error::Result;
 use crate::sql::Sql;
 
@@ -100,7 +101,7 @@ pub async fn current(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
 /// Tells every node that the catalogue is another; call it in the transaction that changes it.
 ///
 /// It locks the tenant's row, so that changes of the catalogue and sends come one after the other.
-pub async fn raise_version(txn: &DatabaseTransaction, tenant: &Tenant) -> Result<()> {
+pub async fn raise_version(txn: &Transaction, tenant: &Tenant) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE tenant SET catalogue_version = catalogue_version + 1 WHERE id = ").bind(tenant.id);
     sql.run(txn).await?;

@@ -10,9 +10,10 @@ mod target;
 use std::collections::HashMap;
 
 use entity::ids::{ChannelId, UserId};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
+use sea_orm::{ConnectionTrait, Value};
 
 use super::tenant::Tenant;
+use crate::database::Transaction;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
@@ -113,7 +114,7 @@ pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code
 }
 
 /// Nobody hears any more of what a user does. Costs the same however many follow him: the channel lives on, deaf.
-pub async fn deafen_actor(txn: &DatabaseTransaction, tenant: &Tenant, user: UserId) -> Result<()> {
+pub async fn deafen_actor(txn: &Transaction, tenant: &Tenant, user: UserId) -> Result<()> {
     let code = Code::Actor(user.0);
     if let Some(audience) = audiences(txn, tenant, &[code]).await?.into_values().next() {
         deafen(txn, audience.channel).await?;
@@ -122,7 +123,7 @@ pub async fn deafen_actor(txn: &DatabaseTransaction, tenant: &Tenant, user: User
 }
 
 /// Takes a channel out of use: what was published to it stays, and its code is free again.
-async fn deafen(txn: &DatabaseTransaction, channel: ChannelId) -> Result<()> {
+async fn deafen(txn: &Transaction, channel: ChannelId) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE channel SET kind = ").bind(Kind::Deleted as i16);
     sql.push(", code = ").bind(channel.to_string()).push(" WHERE id = ").bind(channel);
@@ -131,7 +132,7 @@ async fn deafen(txn: &DatabaseTransaction, channel: ChannelId) -> Result<()> {
 }
 
 /// The rows of channels of one kind, in the order of `codes`, making those that are missing.
-async fn open(txn: &DatabaseTransaction, tenant: &Tenant, codes: &[Code], now: i64) -> Result<Vec<ChannelId>> {
+async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> Result<Vec<ChannelId>> {
     let existing = audiences(txn, tenant, codes).await?;
     let missing: Vec<&Code> = codes.iter().filter(|code| !existing.contains_key(*code)).collect();
     let mut made = HashMap::new();

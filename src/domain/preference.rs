@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use entity::ids::{ActionId, UserId};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
+use sea_orm::{ConnectionTrait, Value};
 
 use super::catalogue::{Catalogue, current, raise_version};
 use super::check;
 use super::inbox::sync;
 use super::tenant::Tenant;
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
@@ -209,13 +209,7 @@ async fn resolve(
 }
 
 /// Takes out all that is named and puts in what is not back to the default.
-async fn set(
-    txn: &DatabaseTransaction,
-    table: &'static str,
-    owner: &'static str,
-    id: Value,
-    to: &Resolved,
-) -> Result<()> {
+async fn set(txn: &Transaction, table: &'static str, owner: &'static str, id: Value, to: &Resolved) -> Result<()> {
     for scope in [Scope::Action, Scope::Type] {
         let subjects: Vec<i64> = to.keys().filter(|(of, _)| *of == scope).map(|(_, id)| *id).collect();
         if subjects.is_empty() {

@@ -4,13 +4,13 @@
 //! Readers see each item with all that belongs to it, or not at all, and no batch holds more locks than its own rows.
 
 use entity::ids::{Seq, TenantId, UserId};
-use sea_orm::{DatabaseTransaction, DbBackend};
+use sea_orm::DbBackend;
 
 use super::tenant::{self, Tenant};
 use super::{tally, user, view};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::sql::Sql;
@@ -134,7 +134,7 @@ async fn delete(app: &App, tenant: &Tenant, rows: Rows, upto: Seq) -> Result<u64
 }
 
 /// Notifications that were retracted before their time have no place in the log.
-async fn delete_cancelled(txn: &DatabaseTransaction, tenant: &Tenant, before: Millis) -> Result<u64> {
+async fn delete_cancelled(txn: &Transaction, tenant: &Tenant, before: Millis) -> Result<u64> {
     let mut sql = Sql::new(txn);
     sql.push("DELETE FROM notification WHERE tenant_id = ").bind(tenant.id);
     sql.push(" AND seq IS NULL AND retracted_at < ").bind(before);
@@ -193,7 +193,7 @@ async fn with_something_old(
 }
 
 /// Deletes the marks over what is old, once nothing is left that they could be about.
-async fn delete_marks(txn: &DatabaseTransaction, users: &[UserId], upto: Seq) -> Result<u64> {
+async fn delete_marks(txn: &Transaction, users: &[UserId], upto: Seq) -> Result<u64> {
     let mut sql = Sql::new(txn);
     sql.push("DELETE FROM read_mark WHERE user_id").in_ids(users).push(" AND read_upto <= ").bind(upto);
     sql.run(txn).await
@@ -202,7 +202,7 @@ async fn delete_marks(txn: &DatabaseTransaction, users: &[UserId], upto: Seq) ->
 /// Deletes a batch of what is old, or has expired, in the inboxes of users. An inbox that nobody has looked into since may
 /// not know yet that something was put off: there the notification decides.
 async fn delete_items(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
     (upto, expired): (Seq, Millis),

@@ -12,10 +12,11 @@ mod count;
 mod settle;
 
 use entity::ids::{Seq, TypeId, UserId};
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::Value;
 
 use super::tenant::Tenant;
 use crate::clock::Millis;
+use crate::database::Transaction;
 use crate::error::Result;
 use crate::sql::{Existing, Rows, Sql, insert};
 
@@ -30,7 +31,7 @@ const SPAN: [&str; 6] = ["user_id", "is_read", "type_id", "after_seq", "upto_seq
 /// A span for each of the users, or where they are more than the entries of the log that they were brought over, at once a
 /// tally for each of those: what reaches many leaves a few rows.
 pub async fn arrived(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
     (after, upto): (Seq, Seq),
@@ -60,20 +61,14 @@ fn push_published(sql: &mut Sql) {
 }
 
 /// Items of a type that were neither marked by themselves nor below the mark are read now, up to `upto`.
-pub async fn read(
-    txn: &DatabaseTransaction,
-    user: UserId,
-    kind: TypeId,
-    (after, upto): (Seq, Seq),
-    now: Millis,
-) -> Result<()> {
+pub async fn read(txn: &Transaction, user: UserId, kind: TypeId, (after, upto): (Seq, Seq), now: Millis) -> Result<()> {
     let values = vec![vec![user.into(), true.into(), kind.into(), after.into(), upto.into(), now.into()]];
     insert(txn, Rows { table: "tally_span", columns: &SPAN, values }, Existing::Kept).await?;
     Ok(())
 }
 
 /// Single items were read (1) or marked unread (-1).
-pub async fn marked(txn: &DatabaseTransaction, tenant: &Tenant, seqs: &[Seq], by: i64) -> Result<()> {
+pub async fn marked(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], by: i64) -> Result<()> {
     let row = |seq: &Seq| vec![tenant.id.into(), (*seq).into(), 0_i64.into(), Value::from(by)];
     let columns = &["tenant_id", "seq", "delivered", "was_read"];
     insert(txn, Rows { table: "tally", columns, values: seqs.iter().map(row).collect() }, Existing::Refused).await?;

@@ -6,12 +6,12 @@ mod export;
 use std::collections::HashMap;
 
 use entity::ids::UserId;
-use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult, Value};
+use sea_orm::{ConnectionTrait, QueryResult, Value};
 
 use super::check;
 use super::tenant::Tenant;
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
@@ -163,7 +163,7 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
 
 /// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
 /// shown again. What arrives needs no note.
-pub async fn changed(txn: &DatabaseTransaction, users: &[UserId]) -> Result<()> {
+pub async fn changed(txn: &Transaction, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE users SET version = version + 1 WHERE id").in_ids(users);
     sql.run(txn).await?;

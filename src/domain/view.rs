@@ -13,11 +13,12 @@ mod sweep;
 use std::collections::HashMap;
 
 use entity::ids::{UserId, ViewId};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult, Value};
+use sea_orm::{ConnectionTrait, QueryResult, Value};
 
 use super::check;
 use super::tenant::Tenant;
 use crate::clock::Millis;
+use crate::database::Transaction;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
@@ -137,7 +138,7 @@ async fn find(
 }
 
 /// The rows of views, locked one after the other in the order of their codes and rows, making those that are missing.
-async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, keys: &[Key], now: Millis) -> Result<HashMap<Key, Row>> {
+async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> Result<HashMap<Key, Row>> {
     let mut by_code: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut keys: Vec<&Key> = keys.iter().collect();
     keys.sort_unstable();
@@ -169,7 +170,7 @@ async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, keys: &[Key], now: Mil
 
 /// Ranges of `view_external_id`. What is not there is not locked. Returns how many are.
 async fn lock_some(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     code: &str,
     ids: &[&str],

@@ -12,9 +12,9 @@ use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, 
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
-use sea_orm::{DatabaseConnection, FromQueryResult};
+use sea_orm::FromQueryResult;
 use serde_json::Value;
-use tidings::database::connect;
+use tidings::database::{Reader, connect};
 
 use super::Shared;
 use design::Design;
@@ -43,7 +43,7 @@ struct Query(Design);
 #[Object]
 impl Query {
     async fn overview(&self, ctx: &Context<'_>, tenant: String, user: i64) -> Result<Vec<TypeOverview>> {
-        self.0.overview(ctx.data_unchecked::<DatabaseConnection>(), &tenant, user).await
+        self.0.overview(ctx.data_unchecked::<Reader>(), &tenant, user).await
     }
 }
 

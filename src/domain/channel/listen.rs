@@ -4,8 +4,9 @@
 //! lost and nothing may leak.
 
 use entity::ids::{ChannelId, UserId};
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::Value;
 
+use crate::database::Transaction;
 use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -13,7 +14,7 @@ use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The users listen to the channels from now on; who did already goes on. Returns how many subscriptions are new.
 pub(super) async fn begin(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
     channels: &[ChannelId],
@@ -37,7 +38,7 @@ pub(super) async fn begin(
 
 /// The users no longer listen to the channels. Returns how many subscriptions there were.
 pub(super) async fn cease(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
     channels: &[ChannelId],
@@ -57,7 +58,7 @@ pub(super) async fn cease(
 }
 
 /// Those of the users (whose rows are locked) who do not listen to the channel.
-async fn newcomers(txn: &DatabaseTransaction, channel: ChannelId, users: &[UserId]) -> Result<Vec<UserId>> {
+async fn newcomers(txn: &Transaction, channel: ChannelId, users: &[UserId]) -> Result<Vec<UserId>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.id FROM users u WHERE u.id").in_ids(users);
     sql.push(" AND NOT EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = u.id AND s.channel_id = ");
@@ -65,7 +66,7 @@ async fn newcomers(txn: &DatabaseTransaction, channel: ChannelId, users: &[UserI
     sql.all(txn).await?.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
 }
 
-async fn count(txn: &DatabaseTransaction, users: &[UserId], sign: &str) -> Result<()> {
+async fn count(txn: &Transaction, users: &[UserId], sign: &str) -> Result<()> {
     if users.is_empty() {
         return Ok(());
     }

@@ -1,12 +1,12 @@
 //! Subscriptions to targets, of users and of groups.
 
 use entity::ids::{ChannelId, UserId};
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::Value;
 
 use super::{Code, Kind, listen, open};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check};
@@ -189,7 +189,7 @@ pub async fn subscriptions(
     Ok(page)
 }
 
-async fn begin_group(txn: &DatabaseTransaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
+async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
     let row = |target: &ChannelId| -> Vec<Value> { vec![group.into(), (*target).into(), now.into()] };
     // Locked, so that a group that is being deleted does not hear of anything for its members afterwards.
     let mut sql = Sql::new(txn);
@@ -207,11 +207,7 @@ async fn begin_group(txn: &DatabaseTransaction, group: ChannelId, targets: &[Cha
     Ok(created_count)
 }
 
-async fn created_at(
-    txn: &DatabaseTransaction,
-    who: Listener,
-    channels: &[ChannelId],
-) -> Result<Vec<(ChannelId, Millis)>> {
+async fn created_at(txn: &Transaction, who: Listener, channels: &[ChannelId]) -> Result<Vec<(ChannelId, Millis)>> {
     let mut sql = Sql::new(txn);
     match who {
         Listener::User(user) => {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use entity::ids::{Seq, UserId};
-use sea_orm::DatabaseTransaction;
 
 use super::shelf::Place;
 use crate::clock::Millis;
+use crate::database::Transaction;
 use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::sql::Sql;
 /// Applies the amendments of a part of the log, after its first place and up to its last, to the inboxes of users, whose
 /// rows are locked. The notifications say what they are now, so that applying one again, or late, does no harm.
 pub(super) async fn apply(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
     (after, upto): (Seq, Seq),

@@ -6,14 +6,13 @@
 mod step;
 
 use entity::ids::{Seq, TypeId, UserId};
-use sea_orm::DatabaseTransaction;
 
 use super::page::push_target;
 use super::shelf::{Part, Place, State, push_range};
 use super::sync;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::{self, Catalogue, ReadPolicy};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
@@ -120,7 +119,7 @@ enum Which<'a> {
 
 /// A user's inbox within a transaction that has locked and synced it.
 struct Inbox<'a> {
-    txn: &'a DatabaseTransaction,
+    txn: &'a Transaction,
     tenant: &'a Tenant,
     user: UserId,
     now: Millis,

@@ -7,13 +7,12 @@
 use std::collections::HashSet;
 
 use entity::ids::{ChannelId, Seq, UserId};
-use sea_orm::DatabaseTransaction;
 
 use super::amend;
 use super::standing::NEWEST;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{preference, tally};
 use crate::error::{Error, Result};
@@ -60,7 +59,7 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
 ///
 /// Call [`caught_up`] before the transaction, so that little is left to do in it. `UNAVAILABLE` where one of them is no
 /// user any more.
-pub async fn within(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
+pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
     let mut pulled = pull(txn, tenant, users, now).await?;
     let end = pulled.end;
     if pulled.found < users.iter().collect::<HashSet<_>>().len() {
@@ -87,7 +86,7 @@ struct Pulled {
 }
 
 /// One step.
-async fn pull(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Pulled> {
+async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Pulled> {
     let (locked, Head { end, amended }) = lock(txn, tenant, users).await?;
     let found = locked.len();
     let gap = |of: &Locked| end.0 - of.cursor.0;
@@ -126,7 +125,7 @@ struct Head {
 ///
 /// The end may be from before the wait for the lock. That is no harm: it is a place in the log all the same, and what
 /// comes after it stays for the next time.
-async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> Result<(Vec<Locked>, Head)> {
+async fn lock(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<(Vec<Locked>, Head)> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.id, u.cursor_seq, u.subscription_count, (SELECT t.last_seq FROM tenant t WHERE t.id = ")
         .bind(tenant.id)
@@ -156,7 +155,7 @@ async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, users: &[UserId]) -> R
 
 /// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
 /// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
-async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Result<u64> {
+async fn walk_log(txn: &Transaction, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Result<u64> {
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(end);
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let mut sql = Sql::new(txn);
@@ -179,13 +178,7 @@ async fn walk_log(txn: &DatabaseTransaction, tenant: &Tenant, users: &[Locked], 
 /// From the user's channels to the log: those of his channels that have something new, then the range of each
 /// (`publication`'s key). Costs his channels and what is new on them, however long the log. Returns how far it came, and
 /// how many items that made.
-async fn walk_channels(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    of: Locked,
-    end: Seq,
-    now: Millis,
-) -> Result<(Seq, u64)> {
+async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<(Seq, u64)> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
     sql.push(" AND ").push(NEWEST).push(" > ").bind(of.cursor);
@@ -244,13 +237,7 @@ struct Moved {
 }
 
 /// The last of a sync: what arrived is to be counted, and what was amended on the way is applied.
-async fn move_cursors(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    users: &[Locked],
-    to: Seq,
-    moved: Moved,
-) -> Result<()> {
+async fn move_cursors(txn: &Transaction, tenant: &Tenant, users: &[Locked], to: Seq, moved: Moved) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
     if moved.items > 0 {

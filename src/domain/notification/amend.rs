@@ -2,7 +2,6 @@
 //! comes before any read.
 
 use entity::ids::Seq;
-use sea_orm::DatabaseTransaction;
 
 use super::content::ContentChange;
 use super::draft::check_instants;
@@ -10,7 +9,7 @@ use super::envelope::expiry;
 use super::{Content, Notification, Status, find, read, schedule, select, tell};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
@@ -82,12 +81,7 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
 }
 
 /// Locks a notification against other amendments, and reads it.
-async fn lock(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    catalogue: &Catalogue,
-    id: i64,
-) -> Result<Option<Notification>> {
+async fn lock(txn: &Transaction, tenant: &Tenant, catalogue: &Catalogue, id: i64) -> Result<Option<Notification>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.id = ").bind(id).for_update();
@@ -99,13 +93,7 @@ async fn lock(
     sql.one(txn).await?.map(|row| read(&row, catalogue)).transpose()
 }
 
-async fn change(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    of: Notification,
-    patch: &Patch,
-    now: Millis,
-) -> Result<Notice> {
+async fn change(txn: &Transaction, tenant: &Tenant, of: Notification, patch: &Patch, now: Millis) -> Result<Notice> {
     let expires_at = match patch.expires_at {
         None => of.expires_at,
         Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, at)),
@@ -139,7 +127,7 @@ async fn change(
 }
 
 async fn write(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     of: &Notification,
     content: &Content,
@@ -159,7 +147,7 @@ async fn write(
 }
 
 /// Takes a place in the log for saying that the one at `subject` is another now.
-async fn amend(txn: &DatabaseTransaction, tenant: &Tenant, subject: Seq) -> Result<Notice> {
+async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Notice> {
     let mut sql = Sql::new(txn);
     // In this order: MySQL goes by what it has set already.
     sql.push("UPDATE tenant SET amended_seq = last_seq + 1, last_seq = last_seq + 1 WHERE id = ").bind(tenant.id);

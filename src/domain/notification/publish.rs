@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 
 use entity::ids::{ChannelId, Seq, UserId};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
+use sea_orm::{ConnectionTrait, Value};
 
 use super::Kind;
 use super::envelope::{Envelope, Recipients};
 use crate::clock::Millis;
+use crate::database::Transaction;
 use crate::domain::channel::{self, Audience, Code};
 use crate::domain::preference;
 use crate::domain::tenant::Tenant;
@@ -44,7 +45,7 @@ fn heard_on(of: &Envelope) -> Vec<Code> {
 ///
 /// `channels` are those that [`listened`] found for the envelopes.
 pub(super) async fn publish(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     all: &[Publication<'_>],
     channels: &HashMap<Code, Audience>,
@@ -63,7 +64,7 @@ pub(super) async fn publish(
 
 /// A reminder of which nobody ever wanted to hear is published to no channel.
 async fn publications(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     all: &[Publication<'_>],
     channels: &HashMap<Code, Audience>,
@@ -105,7 +106,7 @@ async fn publications(
 }
 
 /// Puts messages into the inboxes of their receivers, all in one statement, and returns these.
-async fn messages(txn: &DatabaseTransaction, tenant: &Tenant, all: &[Publication<'_>]) -> Result<Vec<UserId>> {
+async fn messages(txn: &Transaction, tenant: &Tenant, all: &[Publication<'_>]) -> Result<Vec<UserId>> {
     let messages = all.iter().filter(|of| of.envelope.kind == Kind::Message);
     let seqs: Vec<Seq> = messages.clone().map(|of| of.seq).collect();
     if seqs.is_empty() {
@@ -126,11 +127,7 @@ async fn messages(txn: &DatabaseTransaction, tenant: &Tenant, all: &[Publication
 }
 
 /// Puts an announcement to named users into their inboxes, in one statement for each thousand of them.
-async fn announce_by_name<'a>(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    of: &Publication<'a>,
-) -> Result<&'a [UserId]> {
+async fn announce_by_name<'a>(txn: &Transaction, tenant: &Tenant, of: &Publication<'a>) -> Result<&'a [UserId]> {
     let named = of.envelope.named();
     let mut made = 0;
     for users in named.chunks(1000) {

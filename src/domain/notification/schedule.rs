@@ -1,7 +1,7 @@
 //! Scheduled notifications: kept until their time, then published like any other, with the audience of that moment.
 
 use entity::ids::{Seq, TenantId};
-use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
+use sea_orm::{ConnectionTrait, Value};
 use tracing::Instrument;
 
 use super::draft::Draft;
@@ -11,7 +11,7 @@ use super::write::{self, Take};
 use super::{Kind, Notification, read, select, tell};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::{self, Tenant};
 use crate::error::Result;
@@ -24,7 +24,7 @@ const NOTIFICATIONS: i64 = 200;
 
 /// Keeps those of the drafts that are not for now, and whom they name.
 pub(super) async fn keep(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     drafts: &[&Draft],
     written: &[Notification],
@@ -76,7 +76,7 @@ async fn first_due(app: &App) -> Result<Option<TenantId>> {
 }
 
 async fn publish_some(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     app: &App,
     tenant: &Tenant,
     catalogue: &Catalogue,
@@ -108,7 +108,7 @@ async fn publish_some(
 }
 
 /// Locks the rows of what is due, so that another node waits, and then does not find them any more.
-async fn claim(txn: &DatabaseTransaction, tenant: &Tenant, now: Millis) -> Result<Vec<i64>> {
+async fn claim(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<Vec<i64>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.notification_id FROM schedule s WHERE s.tenant_id = ").bind(tenant.id);
     sql.push(" AND s.publish_at <= ").bind(now).push(" ORDER BY s.publish_at, s.notification_id LIMIT ");
@@ -135,7 +135,7 @@ async fn load(
 }
 
 /// Takes notifications out of the schedule, and forgets whom they name.
-pub(super) async fn forget(txn: &DatabaseTransaction, tenant: &Tenant, ids: &[i64]) -> Result<()> {
+pub(super) async fn forget(txn: &Transaction, tenant: &Tenant, ids: &[i64]) -> Result<()> {
     for table in ["schedule", "recipient"] {
         let mut sql = Sql::new(txn);
         sql.push(&format!("DELETE FROM {table} WHERE tenant_id = ")).bind(tenant.id);
@@ -146,7 +146,7 @@ pub(super) async fn forget(txn: &DatabaseTransaction, tenant: &Tenant, ids: &[i6
 }
 
 /// Locks a notification's place in the schedule; false where it has none (any more).
-pub(super) async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, id: i64) -> Result<bool> {
+pub(super) async fn lock(txn: &Transaction, tenant: &Tenant, id: i64) -> Result<bool> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.publish_at FROM schedule s WHERE s.tenant_id = ").bind(tenant.id);
     sql.push(" AND s.notification_id = ").bind(id).for_update();
@@ -154,7 +154,7 @@ pub(super) async fn lock(txn: &DatabaseTransaction, tenant: &Tenant, id: i64) ->
 }
 
 /// Moves a notification whose place is locked.
-pub(super) async fn postpone(txn: &DatabaseTransaction, tenant: &Tenant, id: i64, to: Millis) -> Result<()> {
+pub(super) async fn postpone(txn: &Transaction, tenant: &Tenant, id: i64, to: Millis) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE schedule SET publish_at = ").bind(to).push(" WHERE tenant_id = ").bind(tenant.id);
     sql.push(" AND notification_id = ").bind(id);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use sea_orm::ConnectionTrait;
 
 use super::commit::commit;
 use super::draft::{Draft, Input, prepare};
@@ -12,6 +12,7 @@ use super::publish::{self, Publication};
 use super::write::{self, Take};
 use super::{Notification, by_keys, load, schedule};
 use crate::app::App;
+use crate::database::Transaction;
 use crate::domain::check;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
@@ -83,12 +84,7 @@ pub async fn send(
 /// Writes the drafts of jobs: all of each job, or none.
 ///
 /// What can be read beforehand is; the seqs are taken as late as can be, for from then on the tenant's row is locked.
-pub(super) async fn write_jobs(
-    txn: &DatabaseTransaction,
-    app: &App,
-    tenant: &Tenant,
-    jobs: &[&[Draft]],
-) -> Result<Written> {
+pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jobs: &[&[Draft]]) -> Result<Written> {
     let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
     let (mut written, mut notice) = (Vec::new(), Notice::of(tenant.id));
     if !new.is_empty() {

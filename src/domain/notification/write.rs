@@ -1,11 +1,12 @@
 //! The rows of notifications themselves, and their places in the log.
 
 use entity::ids::Seq;
-use sea_orm::{DatabaseTransaction, DbBackend, Value};
+use sea_orm::{DbBackend, Value};
 
 use super::Notification;
 use super::draft::Draft;
 use crate::clock::Millis;
+use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
@@ -31,7 +32,7 @@ pub(super) struct Take {
 /// catalogue is at another version.
 ///
 /// The instant never goes back along the log, whatever the clocks of the nodes say.
-pub(super) async fn take(txn: &DatabaseTransaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
+pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
     let mut sql = Sql::new(txn);
@@ -63,7 +64,7 @@ pub(super) async fn take(txn: &DatabaseTransaction, tenant: &Tenant, take: Take,
 /// Stores the notifications, and returns them in the order of the drafts. Those that are published now have their
 /// places in the log in that order.
 pub(super) async fn notifications(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     tenant: &Tenant,
     drafts: &[&Draft],
     head: &Head,

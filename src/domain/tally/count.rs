@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use entity::ids::{Seq, TenantId, UserId};
-use sea_orm::DatabaseTransaction;
 
 use super::{audience, settle};
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
@@ -38,7 +37,7 @@ pub async fn settle_all(app: &App) -> Result<()> {
 }
 
 /// Settles the spans of some users after one of them, and returns the last of these.
-async fn settle_some(txn: &DatabaseTransaction, after: UserId) -> Result<Option<UserId>> {
+async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT DISTINCT s.user_id FROM tally_span s WHERE s.user_id > ").bind(after);
     sql.push(" ORDER BY s.user_id LIMIT ").bind(USERS);
@@ -63,7 +62,7 @@ fn ids(rows: &[sea_orm::QueryResult], column: &str) -> Result<Vec<UserId>> {
 }
 
 /// Adds some tallies to their notifications; false when those were about the last. Whoever deletes a tally has added it.
-async fn add_some(txn: &DatabaseTransaction) -> Result<bool> {
+async fn add_some(txn: &Transaction) -> Result<bool> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT t.id, t.tenant_id, t.seq, t.delivered, t.was_read FROM tally t ORDER BY t.id LIMIT ");
     sql.bind(TALLIES).for_update();
@@ -90,7 +89,7 @@ async fn add_some(txn: &DatabaseTransaction) -> Result<bool> {
     Ok(rows.len() as u64 == TALLIES.unsigned_abs())
 }
 
-async fn add(txn: &DatabaseTransaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {
+async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE notification SET ");
     for (place, column) in ["delivered_count", "read_count"].into_iter().enumerate() {

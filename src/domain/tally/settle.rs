@@ -1,9 +1,10 @@
 //! Spans become tallies, item by item.
 
 use entity::ids::{Seq, TypeId, UserId};
-use sea_orm::{DatabaseTransaction, QueryResult};
+use sea_orm::QueryResult;
 
 use crate::clock::Millis;
+use crate::database::Transaction;
 use crate::domain::inbox::shelf::State;
 use crate::error::Result;
 use crate::sql::Sql;
@@ -23,7 +24,7 @@ struct Span {
 }
 
 /// Counts the spans of users item by item, where they have any.
-pub async fn settle(txn: &DatabaseTransaction, users: &[UserId]) -> Result<()> {
+pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.user_id, s.is_read, s.type_id, s.after_seq, s.upto_seq, s.created_at FROM tally_span s ");
     sql.push("WHERE s.user_id").in_ids(users);
@@ -48,7 +49,7 @@ pub async fn settle(txn: &DatabaseTransaction, users: &[UserId]) -> Result<()> {
 
 /// Counts the items of spans of one kind. Each is a branch, a range of `inbox_item`'s key or of `inbox_item_state`: joined
 /// with the table of spans, the planners would take all that a user has.
-async fn add(txn: &DatabaseTransaction, spans: &[Span]) -> Result<()> {
+async fn add(txn: &Transaction, spans: &[Span]) -> Result<()> {
     let is_read = spans.iter().any(|span| span.is_read);
     let mut sql = Sql::new(txn);
     sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT x.tenant_id, x.seq, ");

@@ -1,11 +1,10 @@
 //! Erasing a user: nothing of what is his alone stays, and his id in nothing that stays.
 
 use entity::ids::UserId;
-use sea_orm::DatabaseTransaction;
 
 use super::find;
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{channel, check, tally};
 use crate::error::Result;
@@ -40,7 +39,7 @@ pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool
 }
 
 /// What has a row of his own; his row first, so that whoever waits for it does not find him any more.
-async fn erase_his(txn: &DatabaseTransaction, tenant: &Tenant, user: UserId) -> Result<bool> {
+async fn erase_his(txn: &Transaction, tenant: &Tenant, user: UserId) -> Result<bool> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.id FROM users u WHERE u.tenant_id = ")
         .bind(tenant.id)
@@ -65,7 +64,7 @@ async fn erase_his(txn: &DatabaseTransaction, tenant: &Tenant, user: UserId) -> 
 }
 
 /// Looks through some notifications after a number: those to him go, those from him stay. Returns where to go on.
-async fn erase_sent(txn: &DatabaseTransaction, tenant: &Tenant, user: UserId, after: i64) -> Result<Option<i64>> {
+async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId, after: i64) -> Result<Option<i64>> {
     let range = |sql: &mut Sql, column: &str| {
         sql.push(" WHERE tenant_id = ").bind(tenant.id).push(&format!(" AND {column} > ")).bind(after);
         sql.push(&format!(" AND {column} <= ")).bind(after + NOTIFICATIONS);

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use entity::ids::{UserId, ViewId};
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::Value;
 use sha2::{Digest, Sha256};
 
 use super::{Key, Row, TOUCH, View, Visit, lock, push_pairs};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{check, user};
 use crate::error::{Error, Result};
@@ -95,12 +95,7 @@ fn check_one(activity: &Activity) -> Result<()> {
     activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::code("idempotencyKey", key))
 }
 
-async fn write(
-    txn: &DatabaseTransaction,
-    tenant: &Tenant,
-    drafts: &[Draft],
-    now: Millis,
-) -> Result<(Vec<View>, Notice)> {
+async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis) -> Result<(Vec<View>, Notice)> {
     let keys: Vec<Key> = drafts.iter().map(|draft| draft.view.clone()).collect();
     let mut rows = lock(txn, tenant, &keys, now).await?;
     let mut used = used_keys(txn, &rows, drafts).await?;
@@ -142,7 +137,7 @@ async fn write(
 
 /// Those of the drafts' idempotency keys that were used before, with the fingerprints of what they were used for.
 async fn used_keys(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     rows: &HashMap<Key, Row>,
     drafts: &[Draft],
 ) -> Result<HashMap<(ViewId, String), i64>> {
@@ -163,7 +158,7 @@ async fn used_keys(
 
 /// Writes the new positions of views that are locked: one INSERT of rows that are all there, the one statement by which
 /// all three databases update many rows with a value each.
-async fn grow(txn: &DatabaseTransaction, tenant: &Tenant, rows: &[&Row], now: Millis) -> Result<()> {
+async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) -> Result<()> {
     let values = |row: &&Row| {
         let touched_at = if now - row.touched_at >= TOUCH { now } else { row.touched_at };
         vec![
@@ -187,7 +182,7 @@ async fn grow(txn: &DatabaseTransaction, tenant: &Tenant, rows: &[&Row], now: Mi
 }
 
 /// The actors have seen what they did, and all before it.
-async fn come(txn: &DatabaseTransaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now: Millis) -> Result<()> {
+async fn come(txn: &Transaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now: Millis) -> Result<()> {
     let row = |(&(user, view), visit): (&(UserId, ViewId), &Visit)| -> Vec<Value> {
         vec![user.into(), view.into(), visit.position.into(), visit.visited_at.into(), now.into()]
     };
@@ -196,7 +191,7 @@ async fn come(txn: &DatabaseTransaction, visits: &BTreeMap<(UserId, ViewId), Vis
 
 /// The view of each draft, as its actor sees it now. Only those who did nothing new have to be looked up.
 async fn see(
-    txn: &DatabaseTransaction,
+    txn: &Transaction,
     rows: &HashMap<Key, Row>,
     drafts: &[Draft],
     mut visits: BTreeMap<(UserId, ViewId), Visit>,

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use entity::ids::{UserId, ViewId};
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::Value;
 
 use super::{Key, Row, TOUCH, View, Visit, find};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check, user};
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Op
 /// Writes visits (user, view, position, visited at, joined at), none of which moves back. Who is not in the view joins.
 ///
 /// They come in the order of users, or two transactions could wait for each other.
-pub(super) async fn raise(txn: &DatabaseTransaction, visits: Vec<Vec<Value>>) -> Result<()> {
+pub(super) async fn raise(txn: &Transaction, visits: Vec<Vec<Value>>) -> Result<()> {
     let columns = &["user_id", "view_id", "position", "visited_at", "joined_at"];
     let merged = Existing::Merged { key: &["user_id", "view_id"], raised: &["position", "visited_at"], replaced: &[] };
     insert(txn, Rows { table: "view_visit", columns, values: visits }, merged).await?;
@@ -158,7 +158,7 @@ pub(super) async fn raise(txn: &DatabaseTransaction, visits: Vec<Vec<Value>>) ->
 }
 
 /// The row of a view, made now if there is none.
-async fn opened(txn: &DatabaseTransaction, tenant: &Tenant, key: &Key, now: Millis) -> Result<Row> {
+async fn opened(txn: &Transaction, tenant: &Tenant, key: &Key, now: Millis) -> Result<Row> {
     if let Some((row, _)) = find(txn, tenant, key, None).await? {
         return Ok(row);
     }
@@ -169,7 +169,7 @@ async fn opened(txn: &DatabaseTransaction, tenant: &Tenant, key: &Key, now: Mill
 /// Keeps the sweep away from a view. False where it has been there already.
 ///
 /// Writes once a day at the most; a view that was touched within the day is not swept for a year.
-async fn touch(txn: &DatabaseTransaction, row: &Row, now: Millis) -> Result<bool> {
+async fn touch(txn: &Transaction, row: &Row, now: Millis) -> Result<bool> {
     if now - row.touched_at < TOUCH {
         return Ok(true);
     }

@@ -1,12 +1,11 @@
 //! What is no longer wanted: views that nobody touched for a year, and idempotency keys past the retention window.
 
 use entity::ids::{TenantId, ViewId};
-use sea_orm::DatabaseTransaction;
 
 use super::TOUCH;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::sql::Sql;
@@ -35,7 +34,7 @@ pub async fn sweep(app: &App) -> Result<u64> {
 }
 
 /// Candidates come from `view_touched_at`; locked, each is looked at again, for somebody may have touched it meanwhile.
-async fn sweep_views(txn: &DatabaseTransaction, before: Millis) -> Result<Vec<(TenantId, ViewId)>> {
+async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId, ViewId)>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT v.id FROM view v WHERE v.touched_at < ").bind(before);
     sql.push(" ORDER BY v.touched_at LIMIT ").bind(VIEWS);
@@ -63,7 +62,7 @@ async fn sweep_views(txn: &DatabaseTransaction, before: Millis) -> Result<Vec<(T
 }
 
 /// A range of `activity_key_created_at`, cut off where the batch ends.
-async fn sweep_keys(txn: &DatabaseTransaction, before: Millis) -> Result<u64> {
+async fn sweep_keys(txn: &Transaction, before: Millis) -> Result<u64> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT k.created_at FROM activity_key k WHERE k.created_at < ").bind(before);
     sql.push(" ORDER BY k.created_at LIMIT 1 OFFSET ").bind(KEYS - 1);

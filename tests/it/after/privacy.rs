@@ -91,6 +91,6 @@ on_every_database! {
         assert!(other.user("ada").refused(read, json!({})).await.starts_with("UNAVAILABLE"));
         let (_, answer) = other.user("ada").send("{ viewer { inbox { nodes { title } } overview { unread { count } } } }", json!({})).await;
         assert_ne!(answer["errors"][0]["extensions"]["code"], "INTERNAL", "{answer}");
-        other.app.db.clone().close().await.unwrap();
+        other.app.db.close().await;
     }
 }

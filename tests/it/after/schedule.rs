@@ -141,7 +141,7 @@ on_every_database! {
         titles.sort();
         titles.dedup();
         assert_eq!(titles.len(), 40);
-        other.app.db.clone().close().await.unwrap();
+        other.app.db.close().await;
     }
 }
 
@@ -194,7 +194,7 @@ async fn survives_kill(kind: Kind) {
     titles.dedup();
     assert_eq!((all, titles.len()), (800, 800));
     drop(server);
-    app.app.db.clone().close().await.unwrap();
+    app.app.db.close().await;
     database.remove().await;
 }
 

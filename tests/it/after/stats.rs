@@ -115,6 +115,6 @@ on_every_database! {
             let _ = tokio::join!(count(&app.app), count(&other.app), count(&app.app));
         }
         assert_eq!(stats(app, &sent["id"]).await, "20/20/20");
-        other.app.db.clone().close().await.unwrap();
+        other.app.db.close().await;
     }
 }

@@ -16,7 +16,7 @@ async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&Te
     one.admin().define_type("release").await;
     test(&one, &other).await;
     for node in [one, other] {
-        node.app.db.clone().close().await.expect("connections close");
+        node.app.db.close().await;
     }
     database.remove().await;
 }
@@ -123,7 +123,7 @@ async fn two_nodes_that_lose(kind: Kind, redis: &mut Redis) {
     one.admin().define_type("release").await;
     the_bus_may_go(&one, &other, redis).await;
     for node in [one, other] {
-        node.app.db.clone().close().await.expect("connections close");
+        node.app.db.close().await;
     }
     database.remove().await;
 }

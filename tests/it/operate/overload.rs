@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
-use crate::support::{Kind, PATIENCE, TestApp, with, with_settings};
+use crate::support::{Kind, PATIENCE, TestApp, on_every_database, with, with_settings};
 
 async fn query(app: &TestApp) -> axum::http::Response<Body> {
     let request = Request::post("/graphql")
@@ -127,4 +128,34 @@ async fn whoever_goes_away_leaves_the_connection_on_postgres() {
 #[tokio::test]
 async fn whoever_goes_away_leaves_the_connection_on_mysql() {
     connections_come_back(Kind::Mysql).await;
+}
+
+on_every_database! {
+    async fn a_transaction_that_is_given_up_leaves_nothing(app) {
+        let db = &app.app.db;
+        for steps in 0..12 {
+            given_up_after(steps, async {
+                let given_up = db.begin().await.unwrap();
+                given_up.execute_unprepared("UPDATE server SET value = 'given up' WHERE name = 'name'").await.unwrap();
+                loop {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+        }
+        // As many as there may be at once, so that each connection is looked at; a file has one that writes.
+        let many = if db.backend() == sea_orm::DbBackend::Sqlite { 1 } else { app.app.config.database.connections };
+        let mut taken = Vec::new();
+        for _ in 0..many {
+            let transaction = db.begin().await.unwrap();
+            let select = "SELECT value FROM server WHERE name = 'name'";
+            let row = transaction.query_one_raw(Statement::from_string(db.backend(), select)).await.unwrap();
+            assert_ne!(row.unwrap().try_get_by_index::<String>(0).unwrap(), "given up");
+            taken.push(transaction);
+        }
+        for transaction in taken {
+            transaction.commit().await.unwrap();
+        }
+        assert_ne!(db.name().await.unwrap(), "given up");
+    }
 }

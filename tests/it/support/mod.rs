@@ -72,7 +72,7 @@ pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut Config), test: i
     test(&app).await;
     drop(app.routes);
     if let Ok(app) = Arc::try_unwrap(app.app) {
-        app.db.close().await.expect("connections close");
+        app.db.close().await;
     }
     database.remove().await;
 }

@@ -128,7 +128,7 @@ async fn nodes_share_a_callers_rate_in_redis_and_count_alone_while_it_is_away() 
     redis.start_again().await;
     one_bucket(nodes, "dora").await;
     for node in [one, other] {
-        node.app.db.clone().close().await.expect("connections close");
+        node.app.db.close().await;
     }
     database.remove().await;
 }
