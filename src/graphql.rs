@@ -14,6 +14,7 @@ mod live;
 mod mark;
 mod notification;
 mod overview;
+mod plain;
 mod preference;
 mod privacy;
 mod scalars;

@@ -19,6 +19,7 @@ use super::guard::Admitted;
 use super::inbox::InboxItem;
 use super::live::ItemEdge;
 use super::overview::Overview;
+use super::plain::Plain;
 use super::view::View;
 use super::{Answer, Library, caught, failed, with};
 use crate::app::App;
@@ -144,7 +145,7 @@ impl EventRoot {
     async fn item_received(&self, ctx: &Context<'_>) -> Option<ItemEdge> {
         let Some(Event::Item(item)) = ctx.data_unchecked::<Handover<Event>>().take() else { return None };
         let cursor = Call::of(ctx).tenant.seal.close(Kind::Cursor, item.user.0, item.seq.0);
-        Some(ItemEdge::new(cursor, InboxItem(item)))
+        Some(ItemEdge::new(cursor, Plain(InboxItem(item))))
     }
 
     async fn overview_changed(&self, ctx: &Context<'_>) -> Option<Overview> {

@@ -9,6 +9,7 @@ use super::catalogue::MessageType;
 use super::channel::{Target, TargetInput};
 use super::connection::{Named, names, size};
 use super::context::Call;
+use super::plain::Plain;
 use super::scalars::Instant;
 use super::user::User;
 use crate::domain::inbox::page::{self, End, Filter, Window};
@@ -50,8 +51,8 @@ impl InboxItem {
     }
 
     /// Its category.
-    async fn r#type(&self) -> MessageType {
-        MessageType(self.0.content.message_type.clone())
+    async fn r#type(&self) -> Plain<MessageType> {
+        Plain(MessageType(self.0.content.message_type.clone()))
     }
 
     /// Rendered by the type's template where it has one; else as the sender wrote it.
@@ -75,8 +76,8 @@ impl InboxItem {
     }
 
     /// Who sent it, or did what it is about.
-    async fn sender(&self) -> Option<User> {
-        self.0.content.sender.clone().map(User::known)
+    async fn sender(&self) -> Option<Plain<User>> {
+        self.0.content.sender.clone().map(User::known).map(Plain)
     }
 
     /// What a reminder is about.
@@ -183,7 +184,7 @@ pub async fn inbox_page(
     filter: Option<InboxFilter>,
     (first, after): (Option<i32>, Option<String>),
     (last, before): (Option<i32>, Option<String>),
-) -> Result<Named<InboxItem, Items>> {
+) -> Result<Named<Plain<InboxItem>, Items>> {
     let filter: Filter = filter.map(Into::into).unwrap_or_default();
     let place = |field, cursor: Option<String>| {
         let open = |cursor: String| {
@@ -213,7 +214,7 @@ pub async fn inbox_page(
         has_next = goes_on(call, user, &filter, older_than, None).await?;
     }
     let mut connection = Connection::new(has_previous, has_next);
-    let edge = |item: Item| Edge::new(call.tenant.seal.close(Kind::Cursor, user.0, item.seq.0), InboxItem(item));
+    let edge = |item: Item| Edge::new(call.tenant.seal.close(Kind::Cursor, user.0, item.seq.0), Plain(InboxItem(item)));
     connection.edges.extend(page.items.into_iter().map(edge));
     Ok(connection)
 }

@@ -8,12 +8,13 @@ use super::context::Call;
 use super::event::{Handover, Source};
 use super::inbox::{InboxItem, Items, seq_at};
 use super::overview::{Overview, wish};
+use super::plain::Plain;
 use super::view::{View, ViewKeyInput};
 use crate::domain::live;
 use crate::error::Error;
 
 /// An item with its cursor.
-pub type ItemEdge = Edge<String, InboxItem, EmptyFields, Items>;
+pub type ItemEdge = Edge<String, Plain<InboxItem>, EmptyFields, Items>;
 
 #[derive(Default)]
 pub struct InboxSubscription;

@@ -8,6 +8,7 @@ use super::catalogue::MessageType;
 use super::connection::size;
 use super::context::Call;
 use super::inbox::InboxItem;
+use super::plain::Plain;
 use super::view::View;
 use crate::domain::overview::{self, Wish};
 use crate::seal::Kind;
@@ -21,9 +22,9 @@ pub struct Count {
     pub exact: bool,
 }
 
-impl From<overview::Count> for Count {
+impl From<overview::Count> for Plain<Count> {
     fn from(of: overview::Count) -> Self {
-        Self { count: i32::try_from(of.count).unwrap_or(i32::MAX), exact: of.is_exact }
+        Self(Count { count: i32::try_from(of.count).unwrap_or(i32::MAX), exact: of.is_exact })
     }
 }
 
@@ -54,22 +55,22 @@ pub struct Overview(pub Arc<overview::Overview>);
 #[Object]
 impl Overview {
     /// Unread items of the types asked for, archived and expired ones left out.
-    async fn unread(&self) -> Count {
+    async fn unread(&self) -> Plain<Count> {
         self.0.unread.into()
     }
 
     /// Items (of the types asked for) that arrived since `markSeen` was last called for the whole inbox.
-    async fn unseen(&self) -> Count {
+    async fn unseen(&self) -> Plain<Count> {
         self.0.unseen.into()
     }
 
     /// In catalogue order; a type without items is listed with 0 and no latest item.
-    async fn types(&self) -> Vec<TypeOverview<'_>> {
-        self.0.types.iter().map(TypeOverview).collect()
+    async fn types(&self) -> Vec<Plain<TypeOverview<'_>>> {
+        self.0.types.iter().map(TypeOverview).map(Plain).collect()
     }
 
     /// Inbox (the types asked for) and views together.
-    async fn total(&self) -> Count {
+    async fn total(&self) -> Plain<Count> {
         self.0.total().into()
     }
 
@@ -92,17 +93,17 @@ pub struct TypeOverview<'a>(&'a overview::TypeOverview);
 #[Object]
 impl TypeOverview<'_> {
     /// The category.
-    async fn r#type(&self) -> MessageType {
-        MessageType(self.0.message_type.clone())
+    async fn r#type(&self) -> Plain<MessageType> {
+        Plain(MessageType(self.0.message_type.clone()))
     }
 
     /// Unread items of the type, archived and expired ones left out.
-    async fn unread(&self) -> Count {
+    async fn unread(&self) -> Plain<Count> {
         self.0.unread.into()
     }
 
     /// Newest item that is neither archived nor expired, read or not.
-    async fn latest(&self) -> Option<InboxItem> {
-        self.0.latest.clone().map(InboxItem)
+    async fn latest(&self) -> Option<Plain<InboxItem>> {
+        self.0.latest.clone().map(InboxItem).map(Plain)
     }
 }

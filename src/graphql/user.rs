@@ -14,6 +14,7 @@ use super::entities::Entities;
 use super::inbox::InboxItem;
 use super::inbox::{InboxFilter, Items, inbox_page};
 use super::overview::{Overview, wish};
+use super::plain::Plain;
 use super::preference::Preferences;
 use super::view::{SharedViews, View, ViewKeyInput};
 use crate::auth::Role;
@@ -146,7 +147,7 @@ impl User {
         after: Option<String>,
         last: Option<i32>,
         before: Option<String>,
-    ) -> Result<Named<InboxItem, Items>> {
+    ) -> Result<Named<Plain<InboxItem>, Items>> {
         let call = self.private(ctx).await?;
         inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).await
     }

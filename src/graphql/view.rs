@@ -11,6 +11,7 @@ use tokio::sync::OnceCell;
 use super::connection::size;
 use super::context::{ADMIN, Call};
 use super::overview::Count;
+use super::plain::Plain;
 use super::scalars::Instant;
 use crate::auth::Role;
 use crate::domain::catalogue::{self, ViewCode};
@@ -68,7 +69,7 @@ impl View {
 
     /// Activity since the user's last visit, or since he joined where he never visited; what he does there himself is a
     /// visit. Exact whatever the number, and cut at `cap` (at least 1) where it is given, or else at the overview's.
-    fn unread(&self, cap: Option<i32>) -> Result<Count> {
+    fn unread(&self, cap: Option<i32>) -> Result<Plain<Count>> {
         if cap.is_some_and(|cap| cap < 1) {
             return Err(Error::bad_input("cap", "must be at least 1").into());
         }

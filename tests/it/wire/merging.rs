@@ -44,10 +44,10 @@ async fn fragments_may_overlap_as_clients_write_them() {
         let query = "query Bell($small: Boolean = false, $large: Boolean!) { viewer { id ...A ...B @skip(if: $small) ... @include(if: $large) { overview { cursor } } } } \
             fragment A on User { id overview { unread { count } ...O } } \
             fragment B on User { name id overview { unread { exact } types { type { code } } } } \
-            fragment O on Overview { unread { count exact } types { type { title code } unread { count } } }";
+            fragment O on Overview { unread { count exact __typename } types { type { title code } of: __typename unread { many: count } } }";
         let whole = json!({ "viewer": { "id": "ada", "name": null, "overview": {
-            "unread": { "count": 1, "exact": true },
-            "types": [{ "type": { "title": "news", "code": "news" }, "unread": { "count": 1 } }] } } });
+            "unread": { "count": 1, "exact": true, "__typename": "Count" },
+            "types": [{ "type": { "title": "news", "code": "news" }, "of": "TypeOverview", "unread": { "many": 1 } }] } } });
         assert_eq!(ada.ask(query, json!({ "large": false })).await, whole);
         let data = ada.ask(query, json!({ "small": true, "large": true })).await;
         assert!(data["viewer"].get("name").is_none() && data["viewer"]["overview"]["cursor"].is_string(), "{data}");

@@ -1,0 +1,46 @@
+//! Objects whose fields wait for nothing.
+
+use std::borrow::Cow;
+
+use async_graphql::indexmap::IndexMap;
+use async_graphql::parser::types::{Field, Selection};
+use async_graphql::registry::Registry;
+use async_graphql::resolver_utils::resolve_container;
+use async_graphql::{ContainerType, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
+
+/// An object whose fields are resolved one after the other, where they stand.
+///
+/// The library puts the work of each field, and of whatever stands below it, into a box of its own, so that all of them can
+/// wait at once. An overview of 8 types has 130 fields, none of which waits for anything.
+#[derive(Clone)]
+pub struct Plain<T>(pub T);
+
+impl<T: ContainerType> OutputType for Plain<T> {
+    fn type_name() -> Cow<'static, str> {
+        T::type_name()
+    }
+
+    fn introspection_type_name(&self) -> Cow<'static, str> {
+        self.0.introspection_type_name()
+    }
+
+    fn create_type_info(registry: &mut Registry) -> String {
+        T::create_type_info(registry)
+    }
+
+    async fn resolve(&self, ctx: &ContextSelectionSet<'_>, _field: &Positioned<Field>) -> ServerResult<Value> {
+        let selections = &ctx.item.node.items;
+        let mut object = IndexMap::with_capacity(selections.len());
+        for selection in selections {
+            // The guard has merged equal fields, and written out fragments where it is known whether they apply.
+            let Selection::Field(field) = &selection.node else { return resolve_container(ctx, &self.0).await };
+            let key = field.node.response_key().node.clone();
+            let value = match field.node.name.node.as_str() {
+                "__typename" => Value::from(self.0.introspection_type_name()),
+                _ => self.0.resolve_field(&ctx.with_field(field)).await?.unwrap_or_default(),
+            };
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
