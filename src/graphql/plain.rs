@@ -11,7 +11,8 @@ use async_graphql::{ContainerType, ContextSelectionSet, OutputType, Positioned, 
 /// An object whose fields are resolved one after the other, where they stand.
 ///
 /// The library puts the work of each field, and of whatever stands below it, into a box of its own, so that all of them can
-/// wait at once. An overview of 8 types has 130 fields, none of which waits for anything.
+/// wait at once. An overview of 8 types has 130 fields, none of which waits for anything. Here the work of an object holds that
+/// of its fields: what is rare and large among them must be boxed where it begins.
 #[derive(Clone)]
 pub struct Plain<T>(pub T);
 
@@ -42,5 +43,28 @@ impl<T: ContainerType> OutputType for Plain<T> {
             object.insert(key, value);
         }
         Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::Context;
+
+    use super::*;
+    use crate::graphql::inbox::InboxItem;
+    use crate::graphql::overview::TypeOverview;
+    use crate::graphql::user::User;
+
+    /// Bytes of the work of any of its fields.
+    fn room<'a, T: ContainerType + 'a, Work>(_resolve: impl Fn(&'a T, &'a Context<'a>) -> Work) -> usize {
+        size_of::<Work>()
+    }
+
+    /// Pages have hundreds of items, each with a sender: what is moved and cleared for each is what they cost.
+    #[test]
+    fn the_work_of_a_field_is_small() {
+        assert!(room(|of: &User, ctx| of.resolve_field(ctx)) <= 2048);
+        assert!(room(|of: &InboxItem, ctx| of.resolve_field(ctx)) <= 2560);
+        assert!(room(|of: &TypeOverview<'_>, ctx| of.resolve_field(ctx)) <= 3072);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_graphql::{Context, ID, InputObject, MaybeUndefined, Object, Result};
 use entity::ids::UserId;
+use futures_util::FutureExt;
 use tokio::sync::OnceCell;
 
 use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
@@ -88,7 +89,7 @@ impl User {
     async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
         match &self.profile {
             Some(profile) => Ok(profile.clone()),
-            None => Ok(Arc::new(self.siblings.profile(call, self.row).await?)),
+            None => Ok(Arc::new(self.siblings.profile(call, self.row).boxed().await?)),
         }
     }
 
@@ -96,7 +97,7 @@ impl User {
     async fn private<'a>(&self, ctx: &'a Context<'_>) -> Result<Call<'a>> {
         let call = Call::of(ctx);
         if call.viewer.role == Role::User {
-            let own = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).await?;
+            let own = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).boxed().await?;
             if own != self.row {
                 let id = self.read(call).await?.external_id.clone();
                 return Err(Error::not_found("inbox of user", id).into());
@@ -105,6 +106,8 @@ impl User {
         Ok(call)
     }
 }
+
+// What is read for a field is boxed: all fields share the room of the largest, and every sender of an item is a user.
 
 /// A recipient. Users see the profile of others, and all of themselves; services and operators see everything.
 #[Object]
@@ -134,7 +137,7 @@ impl User {
     async fn overview(&self, ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Result<Overview> {
         let call = self.private(ctx).await?;
         let wish = wish(ctx, types, cap);
-        Ok(Overview(Arc::new(self.siblings.overview(call, self.row, wish).await?)))
+        Ok(Overview(Arc::new(self.siblings.overview(call, self.row, wish).boxed().await?)))
     }
 
     /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks
@@ -149,7 +152,7 @@ impl User {
         before: Option<String>,
     ) -> Result<Named<Plain<InboxItem>, Items>> {
         let call = self.private(ctx).await?;
-        inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).await
+        inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).boxed().await
     }
 
     /// Targets and actions that the user hears of by himself; not those of his groups. Oldest topic first.
@@ -162,7 +165,7 @@ impl User {
         let call = self.private(ctx).await?;
         let size = size(call, "first", first)?;
         let from = channel_at(call, after.as_deref())?;
-        let rows = channel::subscriptions(call.app, self.row, size, from).await?;
+        let rows = channel::subscriptions(call.app, self.row, size, from).boxed().await?;
         let rows = rows.into_iter().map(|row| (row.channel, row)).collect();
         Ok(by_channel(call, after.as_deref(), size, rows, TopicSubscription))
     }
@@ -177,7 +180,7 @@ impl User {
         let call = self.private(ctx).await?;
         let size = size(call, "first", first)?;
         let from = channel_at(call, after.as_deref())?;
-        let rows = channel::following(call.app, self.row, size, from).await?;
+        let rows = channel::following(call.app, self.row, size, from).boxed().await?;
         let siblings = Siblings::of(rows.iter().map(|(_, user)| *user).collect());
         Ok(by_channel(call, after.as_deref(), size, rows, |user| Self::among(&siblings, user)))
     }
@@ -185,13 +188,13 @@ impl User {
     /// The groups that the user is in, by code.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = self.private(ctx).await?;
-        Ok(Groups::list(channel::groups_of(call.app, call.tenant, self.row).await?))
+        Ok(Groups::list(channel::groups_of(call.app, call.tenant, self.row).boxed().await?))
     }
 
     /// What the user wants to hear.
     async fn preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
         let call = self.private(ctx).await?;
-        Preferences::of(call, self.row).await
+        Preferences::of(call, self.row).boxed().await
     }
 
     /// Auto-read views (chats, feeds) that the user is in, most recently active first; 20 where `first` is not given, 200
@@ -199,7 +202,7 @@ impl User {
     /// given.
     async fn views(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>, first: Option<i32>) -> Result<Vec<View>> {
         let call = self.private(ctx).await?;
-        self.siblings.views.of(call, &self.siblings.ids, self.row, keys, first).await
+        self.siblings.views.of(call, &self.siblings.ids, self.row, keys, first).boxed().await
     }
 }
 
