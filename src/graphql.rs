@@ -153,7 +153,8 @@ impl Schema {
 
     async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
         let Admitted { request, operation, document, mut flight } = admitted;
-        let executed = caught(self.library.execute(with(request, document, viewer).data(Entities::default())));
+        // Large, and to be moved by whatever is between here and the connection: hence the box.
+        let executed = caught(self.library.execute(with(request, document, viewer).data(Entities::default()))).boxed();
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
             failed(Error::Unavailable(match operation.kind {

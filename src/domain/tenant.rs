@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use entity::ids::{ChannelId, Seq, TenantId};
+use futures_util::FutureExt;
 use sea_orm::ConnectionTrait;
 
 use super::channel;
@@ -43,18 +44,21 @@ impl Tenant {
     }
 }
 
+async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
+    if let Some(tenant) = find(app, code).await? {
+        return Ok(tenant);
+    }
+    make(app, code).await?;
+    find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))
+}
+
 /// The tenant called `code`, made now if this is his first mention.
 pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     if let Some(tenant) = app.caches.tenants.get(code).await {
         return Ok(tenant);
     }
-    let tenant = if let Some(tenant) = find(app, code).await? {
-        tenant
-    } else {
-        make(app, code).await?;
-        find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))?
-    };
-    let tenant = Arc::new(tenant);
+    // Boxed, since this is in every request, and rare.
+    let tenant = Arc::new(found_or_made(app, code).boxed().await?);
     app.caches.tenants.insert(code.to_owned(), tenant.clone()).await;
     Ok(tenant)
 }

@@ -6,6 +6,7 @@ mod export;
 use std::collections::HashMap;
 
 use entity::ids::UserId;
+use futures_util::FutureExt;
 use sea_orm::{ConnectionTrait, QueryResult, Value};
 
 use super::check;
@@ -92,7 +93,8 @@ pub async fn mention_one(app: &App, tenant: &Tenant, field: &str, external_id: &
     if let Some(id) = app.caches.users.get(&(tenant.id, external_id.to_owned())).await {
         return Ok(id);
     }
-    Ok(mention(app, tenant, field, &[external_id.to_owned()]).await?[0])
+    // Boxed, since this is in every request, and rare.
+    Ok(mention(app, tenant, field, &[external_id.to_owned()]).boxed().await?[0])
 }
 
 /// The rows of those users whom the tenant has heard of.
