@@ -11,8 +11,8 @@ mod insert;
 
 pub use insert::{Existing, Rows, insert};
 
-/// The most ids that PostgreSQL is given as a list. It takes an array that it does not know yet for one of ten, thinks that it
-/// could do better once it knows it, and so plans the statement each time it is asked, which costs more than the answer.
+/// The most ids that PostgreSQL is given as a list: it takes an array, whatever is in it, for one of ten, and one or two ids
+/// are read in other ways than ten.
 const LISTED: usize = 16;
 
 /// A statement in the making: text as it is pushed, values as they are bound.

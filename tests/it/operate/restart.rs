@@ -95,3 +95,17 @@ async fn no_request_fails_for_long_once_postgres_has_ended_all_connections() {
 async fn no_request_fails_for_long_once_mysql_has_ended_all_connections() {
     requests_go_on(Kind::Mysql).await;
 }
+
+/// Where a tenant is newer than the statistics, plans for values read all that he has.
+#[tokio::test]
+async fn no_value_has_a_say_in_a_plan_of_postgresql() {
+    with(Kind::Postgres, async |app| {
+        let mode = || Statement::from_string(sea_orm::DbBackend::Postgres, "SHOW plan_cache_mode");
+        let (reading, writing) = (&app.app.db.read, app.app.db.begin().await.unwrap());
+        for row in [reading.query_one_raw(mode()).await, writing.query_one_raw(mode()).await] {
+            assert_eq!(row.unwrap().unwrap().try_get_by_index::<String>(0).unwrap(), "force_generic_plan");
+        }
+        writing.rollback().await.unwrap();
+    })
+    .await;
+}
