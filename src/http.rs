@@ -8,6 +8,7 @@ mod observe;
 mod session;
 mod socket;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -88,6 +89,16 @@ impl Server {
             () = grace => Ok(()),
         }
     }
+}
+
+/// Listens on an address. Connections wait there in a line as long as the system allows (`net.core.somaxconn`): when all
+/// sessions of a node come back at once, whoever finds the line full tries again only after a second.
+pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(u32::from(u16::MAX))
 }
 
 /// For Prometheus.

@@ -139,7 +139,7 @@ async fn run(command: Command) -> Result<()> {
 async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::SocketAddr) -> Result<()>) -> Result<()> {
     let address = app.config.listen;
     let refused = |error| Error::Config(format!("TIDINGS_LISTEN={address} cannot be listened on: {error}"));
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(refused)?;
+    let listener = tidings::http::listen(address).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     tracing::info!(%address, database = ?app.db.backend(), "serving");
     greet(address).await?;
@@ -238,7 +238,7 @@ async fn doctor(config: Config) -> Result<()> {
         }
         Err(error) => say("database", Err(error)),
     }
-    let free = tokio::net::TcpListener::bind(config.listen).await;
+    let free = tidings::http::listen(config.listen);
     let busy = |error| Error::Config(format!("{} cannot be listened on: {error}", config.listen));
     say("address", free.map(|_| format!("{} is free", config.listen)).map_err(busy));
     if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} thing(s) to mend"))) }

@@ -16,7 +16,6 @@ use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
-use tokio::net::TcpListener;
 
 use crate::Result;
 
@@ -58,7 +57,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let letters = letters::routes(&options.database, options.connections).await?;
     let limit = limit::routes(&options.database, options.connections, &app).await?;
     let own = Router::new().route("/readyz", get(async || "ready")).route("/metrics", get(metrics));
-    let listener = TcpListener::bind(options.listen).await?;
+    let listener = tidings::http::listen(options.listen)?;
     axum::serve(listener, own.merge(limit).merge(letters)).await?;
     Ok(())
 }

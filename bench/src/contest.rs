@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use sea_orm::ConnectionTrait;
-use tidings::database::connect;
+use tidings::database::{Database, connect};
 
 use crate::figures::{Case, Measured, median, named};
 use crate::load::{Ask, Load, Taken, once, press};
@@ -16,7 +16,7 @@ use crate::{Place, Plan, Result};
 pub struct Work<'a> {
     pub name: &'a str,
     pub load: Load,
-    /// Statements that put the data back before each turn.
+    /// Statements that put the data back before each turn, and in the end.
     pub reset: &'a [String],
 }
 
@@ -56,11 +56,7 @@ pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Cont
         for shift in 0..contenders.len() {
             // Nobody always comes after the same one.
             let own = if round % 2 == 0 { shift } else { contenders.len() - 1 - shift };
-            for statement in reset {
-                let txn = db.begin().await?;
-                txn.execute_unprepared(statement).await?;
-                txn.commit().await?;
-            }
+            put_back(&db, reset).await?;
             let figures = turn(&contenders[own], load, &postgres).await?;
             for (figure, value) in figures.into_iter().filter(|_| round > 0) {
                 all[own].add(figure, value);
@@ -68,7 +64,17 @@ pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Cont
         }
         eprintln!("{name}: round {round} of {}", plan.rounds);
     }
+    put_back(&db, reset).await?;
     Ok(Case { name: name.into(), contenders: all })
+}
+
+async fn put_back(db: &Database, reset: &[String]) -> Result<()> {
+    for statement in reset {
+        let txn = db.begin().await?;
+        txn.execute_unprepared(statement).await?;
+        txn.commit().await?;
+    }
+    Ok(())
 }
 
 async fn turn(contender: &Contender<'_>, load: Load, postgres: &Postgres) -> Result<Vec<(&'static str, f64)>> {

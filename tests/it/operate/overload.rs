@@ -159,3 +159,16 @@ on_every_database! {
         assert_ne!(db.name().await.unwrap(), "given up");
     }
 }
+
+/// As when all sessions of a node come back at once: nobody is left to try again.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn many_who_connect_at_once_find_room_in_the_line() {
+    let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let many = allowed.trim().parse::<usize>().unwrap().min(500);
+    let listener = tidings::http::listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = || tokio::time::timeout(Duration::from_millis(900), tokio::net::TcpStream::connect(address));
+    let connections = futures_util::future::join_all((0..many).map(|_| connect())).await;
+    assert_eq!(connections.into_iter().filter(|of| matches!(of, Ok(Ok(_)))).count(), many);
+}
