@@ -97,7 +97,7 @@ impl User {
     async fn private<'a>(&self, ctx: &'a Context<'_>) -> Result<Call<'a>> {
         let call = Call::of(ctx);
         if call.viewer.role == Role::User {
-            let own = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).await?;
+            let own = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).boxed().await?;
             if own != self.row {
                 let id = self.read(call).await?.external_id.clone();
                 return Err(Error::not_found("inbox of user", id).into());
