@@ -1,9 +1,10 @@
 //! Pools set up for each database as Tidings needs them.
 
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sea_orm::{DatabaseConnection, DbErr, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
+use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -104,19 +105,16 @@ pub async fn for_migrations(connections: &Any) -> Result<DatabaseConnection> {
 }
 
 fn away(cause: sqlx::Error) -> Error {
-    DbErr::Conn(sea_orm::RuntimeErr::SqlxError(cause.into())).into()
+    DbErr::Conn(RuntimeErr::SqlxError(cause.into())).into()
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
-fn unreadable(cause: sqlx::Error) -> Error {
+fn unreadable(cause: impl Display) -> Error {
     Error::Config(format!("DATABASE_URL cannot be used: {cause}"))
 }
 
 fn unusable(cause: DbErr) -> Error {
     match cause {
-        DbErr::Conn(sea_orm::RuntimeErr::SqlxError(cause)) => {
-            Error::Config(format!("DATABASE_URL cannot be used: {cause}"))
-        }
+        DbErr::Conn(RuntimeErr::SqlxError(cause)) => unreadable(cause),
         other => other.into(),
     }
 }

@@ -175,10 +175,7 @@ impl<C: Driver + 'static> Connections<C> {
     pub async fn close(&self) {
         let rested = self.0.retain(|_, _| false);
         self.0.close();
-        for connection in rested.removed {
-            // Whoever closes has no more use for it, however that ends.
-            let _ = connection.close().await;
-        }
+        close(rested.removed).await;
     }
 }
 
@@ -188,9 +185,14 @@ async fn close_the_rested<C: Driver>(pool: WeakPool<Opener<C>>) {
         sleep(ROUND).await;
         let Some(pool) = pool.upgrade() else { return };
         let rested = pool.retain(|_, metrics| metrics.last_used() < REST);
-        for connection in rested.removed {
-            let _ = connection.close().await;
-        }
+        close(rested.removed).await;
+    }
+}
+
+async fn close<C: Driver>(connections: Vec<C>) {
+    for connection in connections {
+        // Nobody has any more use for it, however that ends.
+        let _ = connection.close().await;
     }
 }
 
