@@ -12,6 +12,7 @@ pub mod preference;
 pub mod sweep;
 pub mod tally;
 pub mod tenant;
+mod together;
 pub mod user;
 pub mod view;
 

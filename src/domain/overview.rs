@@ -1,6 +1,8 @@
 //! The overview: unread counts and latest items of every type, in one statement for any number of users and types.
 
 mod memory;
+mod question;
+mod reading;
 mod same;
 mod statement;
 
@@ -8,22 +10,21 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use entity::ids::{Seq, TypeId, UserId};
-use sea_orm::{DbBackend, QueryResult};
+use entity::ids::{Seq, UserId};
 
 use super::catalogue::{self, Catalogue, MessageType};
 use super::inbox::Item;
-use super::inbox::item::Contents;
-use super::inbox::standing::{self, Standing};
+use super::inbox::standing;
 use super::tenant::Tenant;
 use super::view;
 use crate::app::App;
-use crate::clock::Millis;
 use crate::error::{Error, Result};
 
-use memory::{Entry, Stamp};
+use reading::Want;
 
 pub use memory::Memory;
+pub use question::Questions;
+pub use reading::Readings;
 pub use statement::statement;
 
 /// What to put into an overview.
@@ -111,9 +112,6 @@ pub struct TypeOverview {
     pub latest: Option<Item>,
 }
 
-/// Branches that one statement on MySQL may have, one a user and type: each has some twenty of its 65,535 parameters.
-const BRANCHES: usize = 2000;
-
 /// Refuses a wish that no overview can fulfil.
 pub async fn check(app: &App, tenant: &Tenant, wish: &Wish) -> Result<()> {
     check_cap(wish)?;
@@ -132,20 +130,19 @@ fn check_cap(wish: &Wish) -> Result<()> {
 
 /// The overviews of users: one statement where nothing has changed since they were read, or where they are read for the
 /// first time; two where something has; where some are behind, their sync too. (On MySQL so many for every 2,000 pairs of
-/// user and type.) One more for all of them where views are wanted.
-pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Result<HashMap<UserId, Overview>> {
+/// user and type.) One more for all of them where views are wanted. Requests at the same time share theirs.
+pub async fn of(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    users: &[UserId],
+    wish: &Wish,
+) -> Result<HashMap<UserId, Overview>> {
     check_cap(wish)?;
-    let types = catalogue::cached(app, tenant).await?.types.len().max(1);
-    let at_once = if app.db.backend() == DbBackend::MySql { BRANCHES / types } else { users.len() };
-    let mut overviews = HashMap::with_capacity(users.len());
     let inbox = Wish { views: None, ..wish.clone() };
-    for users in users.chunks(at_once.max(1)) {
-        let known = memory::recall(app, tenant, users, &inbox).await?;
-        let others: Vec<UserId> = users.iter().filter(|user| !known.contains_key(user)).copied().collect();
-        overviews.extend(known);
-        if !others.is_empty() {
-            overviews.extend(together(app, tenant, &others, &inbox).await?);
-        }
+    let mut overviews = tenant.questions.recall(app, tenant, users, &inbox).await?;
+    let others: Vec<UserId> = users.iter().filter(|user| !overviews.contains_key(user)).copied().collect();
+    if !others.is_empty() {
+        overviews.extend(anew(app, tenant, &others, inbox).await?);
     }
     if let Some(first) = wish.views {
         for (user, unread) in view::unread_of(app, users, first).await? {
@@ -155,13 +152,13 @@ pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Re
     Ok(overviews)
 }
 
-/// Reads overviews, and remembers them.
-async fn together(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> Result<HashMap<UserId, Overview>> {
+/// Reads overviews, once what is missing in the inboxes has been put there.
+async fn anew(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], wish: Wish) -> Result<HashMap<UserId, Overview>> {
     let mut catalogue = catalogue::cached(app, tenant).await?;
     let mut is_synced = false;
     loop {
-        let types = match chosen(&catalogue, wish.types.as_deref()) {
-            Ok(types) => types,
+        let want = match Want::new(&wish, &catalogue) {
+            Ok(want) => want,
             Err(error) => {
                 let seen = catalogue.version;
                 catalogue = catalogue::current(app, tenant).await?;
@@ -171,45 +168,12 @@ async fn together(app: &App, tenant: &Tenant, users: &[UserId], wish: &Wish) -> 
                 continue;
             }
         };
-        let now = app.now();
-        let rows = statement(app, tenant, users, &types, wish, now).all(&app.db.read).await?;
-        let standings = rows.iter().map(Standing::read).collect::<Result<Vec<_>>>()?;
-        if let Some(newer) = standing::check(app, tenant, &standings, &catalogue, &mut is_synced).await? {
-            catalogue = newer;
-            continue;
+        let reading = tenant.readings.read(app, tenant, users, want).await?;
+        match standing::check(app, tenant, &reading.standings, &catalogue, &mut is_synced).await? {
+            Some(newer) => catalogue = newer,
+            None => return Ok(reading.overviews),
         }
-        let overviews = assemble(&rows, &standings, &catalogue, &types, wish)?;
-        remember(app, &rows, &standings, &overviews, (wish, now)).await?;
-        return Ok(overviews);
     }
-}
-
-/// Those of inboxes that were not behind when they were read.
-async fn remember(
-    app: &App,
-    rows: &[QueryResult],
-    standings: &[Standing],
-    overviews: &HashMap<UserId, Overview>,
-    (wish, read_at): (&Wish, Millis),
-) -> Result<()> {
-    let mut entries: HashMap<UserId, Entry> = HashMap::with_capacity(overviews.len());
-    for (row, standing) in rows.iter().zip(standings).filter(|(_, standing)| !standing.is_behind) {
-        let Some(overview) = overviews.get(&standing.user) else { continue };
-        let stamp = Stamp::read(row)?;
-        let entry = entries.entry(standing.user).or_insert_with(|| Entry {
-            wish: wish.clone(),
-            stamp,
-            read_at,
-            senders: Vec::new(),
-            overview: overview.clone(),
-            complete_upto: standing.complete_upto.0.into(),
-        });
-        entry.senders.extend(memory::sender(row)?);
-    }
-    for entry in entries.into_values() {
-        app.caches.overviews.keep(entry).await;
-    }
-    Ok(())
 }
 
 fn chosen(catalogue: &Catalogue, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
@@ -220,44 +184,4 @@ fn chosen(catalogue: &Catalogue, codes: Option<&[String]>) -> Result<Vec<Arc<Mes
         }
     }
     Ok(catalogue.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
-}
-
-fn assemble(
-    rows: &[QueryResult],
-    standings: &[Standing],
-    catalogue: &Arc<Catalogue>,
-    types: &[Arc<MessageType>],
-    wish: &Wish,
-) -> Result<HashMap<UserId, Overview>> {
-    let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
-    let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
-    for (row, standing) in rows.iter().zip(standings) {
-        let unseen = Count::of(row.try_get::<Option<i64>>("", "h_unseen")?.unwrap_or_default(), wish.cap);
-        overviews.entry(standing.user).or_insert_with(|| Overview {
-            user: standing.user,
-            unread: Count { count: 0, is_exact: true },
-            unseen,
-            views: view::Unread::default(),
-            cap: wish.cap,
-            types: Vec::with_capacity(types.len()),
-            cursor: standing.complete_upto,
-            is_behind: standing.is_behind,
-            catalogue_version: catalogue.version,
-        });
-        if let Some(kind) = row.try_get::<Option<TypeId>>("", "x_type_id")? {
-            let latest = Item::read_among(row, catalogue, &mut contents)?;
-            found.insert((standing.user, kind), (row.try_get("", "x_unread")?, latest));
-        }
-    }
-    for overview in overviews.values_mut() {
-        let mut sum = 0;
-        for kind in types {
-            let (unread, latest) = found.remove(&(overview.user, kind.id)).unwrap_or_default();
-            sum += unread;
-            let unread = Count::of(unread, wish.cap);
-            overview.types.push(TypeOverview { message_type: kind.clone(), unread, latest });
-        }
-        overview.unread = Count::of(sum, wish.cap);
-    }
-    Ok(overviews)
 }

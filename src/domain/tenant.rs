@@ -9,13 +9,14 @@ use sea_orm::ConnectionTrait;
 
 use super::channel;
 use super::notification::Outbox;
+use super::overview::{Questions, Readings};
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::seal::Seal;
 use crate::sql::Sql;
 
-/// What never changes about a tenant, and his queue of sends.
+/// What never changes about a tenant, and what of his waits in this process.
 #[derive(Debug)]
 pub struct Tenant {
     /// Leads every table.
@@ -26,8 +27,12 @@ pub struct Tenant {
     pub seal: Seal,
     /// What announcements to everyone are published to.
     pub everyone: ChannelId,
-    /// Sends of this process that wait to be committed together.
+    /// Sends that wait to be committed together.
     pub outbox: Outbox,
+    /// Overviews that wait to be asked of together.
+    pub questions: Questions,
+    /// Overviews that wait to be read together.
+    pub readings: Readings,
     /// The end of the log as this process last saw it: it may have gone on.
     end: AtomicI64,
 }
@@ -87,6 +92,8 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
         seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
         everyone: row.try_get("", "everyone")?,
         outbox: Outbox::default(),
+        questions: Questions::default(),
+        readings: Readings::new(app),
         end: AtomicI64::new(0),
     }))
 }

@@ -1,9 +1,14 @@
 //! The overview: exact, capped, and cheap.
 
 use chrono::TimeDelta;
+use futures_util::{future::join_all, poll};
+use sea_orm::DbBackend;
 use serde_json::{Value, json};
 
 use crate::support::{everyone, on_every_database};
+
+/// Who ask at the same time.
+const USERS: usize = 48;
 
 const OVERVIEW: &str = "query($cap: Int, $types: [String!]) { viewer { overview(cap: $cap, types: $types) { \
     unread { count exact } unseen { count exact } types { type { code } unread { count exact } \
@@ -92,6 +97,51 @@ on_every_database! {
         assert_eq!(all[50], Value::Null);
         // One to look for the user who is not known, and one for all the overviews.
         assert_eq!(statements, 2);
+    }
+
+    async fn requests_at_the_same_time_share_statements_and_each_gets_what_is_his_own(app) {
+        app.admin().define_type("direct").await;
+        app.admin().define_type("release").await;
+        for number in 0..USERS {
+            for _ in 0..number % 4 {
+                app.service().message("direct", &format!("user-{number}"), &format!("to {number}")).await;
+            }
+        }
+        let reader = app.beside().await;
+        let ask = async |number: usize| {
+            let user = reader.user(&format!("user-{number}"));
+            user.ask(OVERVIEW, json!({ "cap": 1 + number % 2, "types": ["direct", "release"] })).await["viewer"]["overview"].take()
+        };
+        let check = |number: usize, overview: &Value, announced: usize| {
+            let (cap, sent) = (1 + number % 2, number % 4);
+            let count = |count: usize| json!({ "count": count.min(cap), "exact": count <= cap });
+            let types = overview["types"].as_array().unwrap();
+            let latest = if sent > 0 { json!(format!("to {number}")) } else { Value::Null };
+            assert_eq!((&overview["unread"], &types[0]["unread"], &types[0]["latest"]["title"]), (&count(sent + announced), &count(sent), &latest));
+        };
+        for number in 0..USERS {
+            reader.user(&format!("user-{number}")).ask("{ viewer { id } }", json!({})).await;
+        }
+        reader.user("somebody else").overview().await;
+        let everybody = async || join_all((0..USERS).map(&ask)).await;
+        let (statements, first) = reader.statements_of(everybody()).await;
+        let most = if app.app.db.backend() == DbBackend::MySql { USERS } else { USERS / 4 };
+        assert!(statements <= most, "{statements} statements");
+        let (statements, again) = reader.statements_of(everybody()).await;
+        assert!(statements <= USERS / 4, "{statements} statements");
+        assert_eq!(first, again);
+        first.iter().enumerate().for_each(|(number, overview)| check(number, overview, 0));
+
+        // All are behind now, and half of them lose patience.
+        app.service().announce("release", everyone(), "v2").await;
+        let mut asked: Vec<_> = (0..USERS).map(|number| (number, Box::pin(ask(number)))).collect();
+        for (_, asking) in &mut asked {
+            assert!(poll!(asking).is_pending());
+        }
+        asked.retain(|(number, _)| number % 3 > 0);
+        for (number, asking) in asked {
+            check(number, &asking.await, 1);
+        }
     }
 
     async fn a_page_of_the_inbox_is_one_statement_whatever_is_asked_of_its_items(app) {

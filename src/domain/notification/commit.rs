@@ -4,9 +4,9 @@
 //! Alone, each send would hold it for the time of a commit, and a tenant could send no faster than the disk can sync.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use futures_util::FutureExt;
 
 use super::draft::Draft;
 use super::send::{self, Outcome, Written};
@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::database::transaction;
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
+use crate::domain::together::Together;
 use crate::error::{Error, Result};
 use crate::metrics::Published;
 
@@ -25,91 +26,24 @@ const DRAFTS_PER_TRANSACTION: usize = 1000;
 const TRIES: usize = 5;
 
 /// Sends of one tenant that wait for the next transaction.
-#[derive(Debug, Default)]
-pub struct Outbox(Mutex<Waiting>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    jobs: Vec<Job>,
-    /// Whether somebody is committing, who will look here again.
-    is_draining: bool,
-}
-
-/// Drafts that are sent all or none, and who waits for it.
 #[derive(Debug)]
-struct Job {
-    drafts: Vec<Draft>,
-    done: oneshot::Sender<Result<Vec<Outcome>>>,
-}
+pub struct Outbox(Arc<Together<Draft, Vec<Outcome>>>);
 
-/// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
-///
-/// Goes on when the caller goes away: what it began is then sent, or not, but never half.
-pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Vec<Outcome>> {
-    let (done, outcome) = oneshot::channel();
-    let begins = {
-        let mut waiting = tenant.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.jobs.push(Job { drafts, done });
-        !std::mem::replace(&mut waiting.is_draining, true)
-    };
-    if begins {
-        tokio::spawn(drain(app.clone(), tenant.clone()));
-    }
-    outcome.await.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
-}
-
-/// Lets the next send begin anew where committing panicked; those who waited are told by their dropped channels.
-struct Draining<'a>(&'a Outbox);
-
-impl Drop for Draining<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.0.lock().unwrap_or_else(PoisonError::into_inner).is_draining = false;
-        }
+impl Default for Outbox {
+    fn default() -> Self {
+        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), 1, DRAFTS_PER_TRANSACTION))
     }
 }
 
-async fn drain(app: Arc<App>, tenant: Arc<Tenant>) {
-    let _guard = Draining(&tenant.outbox);
-    loop {
-        let jobs = {
-            let mut waiting = tenant.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting.jobs.is_empty() {
-                waiting.is_draining = false;
-                return;
-            }
-            let mut many = 0;
-            let fits = waiting.jobs.iter().position(|job| {
-                many += job.drafts.len();
-                many > DRAFTS_PER_TRANSACTION
-            });
-            let fits = fits.unwrap_or(waiting.jobs.len()).max(1);
-            waiting.jobs.drain(..fits).collect::<Vec<Job>>()
-        };
-        settle(&app, &tenant, jobs).await;
-    }
-}
-
-/// Commits jobs together. Where the database refuses them, each by itself, so that one bears no blame for another.
-async fn settle(app: &App, tenant: &Tenant, jobs: Vec<Job>) {
-    let (mut drafts, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.drafts, job.done)).unzip();
-    let outcomes = match together(app, tenant, &mut drafts).await {
-        Ok(outcomes) => outcomes,
-        Err(error) if drafts.len() == 1 => vec![Err(error)],
-        // The connection may have gone during the commit: what was sent, or not, must not be sent again by us.
-        Err(Error::Unavailable(why)) => drafts.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect(),
-        Err(_) => {
-            let mut outcomes = Vec::with_capacity(drafts.len());
-            for job in &mut drafts {
-                let alone = together(app, tenant, std::slice::from_mut(job)).await;
-                outcomes.push(alone.and_then(|mut only| only.pop().unwrap_or_else(lost)));
-            }
-            outcomes
-        }
-    };
-    for (done, outcome) in waiting.into_iter().zip(outcomes) {
-        // Who has gone away does not want to know.
-        let _ = done.send(outcome);
+impl Outbox {
+    /// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
+    pub(super) async fn commit(
+        &self,
+        app: &Arc<App>,
+        tenant: &Arc<Tenant>,
+        drafts: Vec<Draft>,
+    ) -> Result<Vec<Outcome>> {
+        self.0.ask(app, tenant, drafts).await
     }
 }
 
@@ -127,9 +61,8 @@ fn count(app: &App, outcomes: &[Result<Vec<Outcome>>]) {
 fn lost() -> Result<Vec<Outcome>> {
     Err(Error::internal("a send got lost"))
 }
-
 /// One transaction for all the jobs that can be sent; the outcome of each, in their order.
-async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Vec<Outcome>>>> {
+async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Vec<Outcome>>>> {
     let mut refused: HashMap<usize, Error> = HashMap::new();
     for _ in 0..TRIES {
         let sendable: Vec<&[Draft]> = jobs

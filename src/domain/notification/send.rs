@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use sea_orm::ConnectionTrait;
 
-use super::commit::commit;
 use super::draft::{Draft, Input, prepare};
 use super::envelope::Envelope;
 use super::publish::{self, Publication};
@@ -60,7 +59,7 @@ pub async fn send(
         return Ok(Vec::new());
     }
     let drafts = prepare(app, tenant, inputs, path).await?;
-    let outcomes = commit(app, tenant, drafts).await?;
+    let outcomes = tenant.outbox.commit(app, tenant, drafts).await?;
     let number = |outcome: &Outcome| match outcome {
         Outcome::Replayed(id) => Some(*id),
         Outcome::New(_) => None,

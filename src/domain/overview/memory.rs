@@ -1,7 +1,6 @@
 //! Overviews that were read before. Whether one still holds is asked of the database each time, by a small part of what it
 //! takes to read it again, so that none is ever shown that does not.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -10,11 +9,9 @@ use moka::future::Cache;
 use sea_orm::QueryResult;
 
 use super::{Overview, Wish};
-use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::shelf::Place;
-use crate::domain::inbox::standing::{self, Standing};
-use crate::domain::tenant::Tenant;
+use crate::domain::inbox::standing::Standing;
 use crate::error::Result;
 use crate::sql::Sql;
 
@@ -74,7 +71,8 @@ impl Memory {
         }
     }
 
-    async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
+    /// What was kept last of a user and a wish.
+    pub(super) async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
         self.0.get(&user).await?.iter().find(|entry| entry.wish == *wish).cloned()
     }
 
@@ -96,17 +94,17 @@ impl Entry {
         ENTRY + items.map(|item| ITEM + item.content.length()).sum::<usize>()
     }
 
-    /// The overview as it is now, where it still holds.
-    fn at(&self, now: &Now, standing: &Standing, stamp: Stamp) -> Option<Overview> {
-        let senders_are_same = self.senders.iter().all(|(sender, version)| now.senders.get(sender) == Some(version));
-        let holds = stamp == self.stamp && senders_are_same && !now.has_expired && !standing.is_behind;
-        if holds {
-            self.complete_upto.fetch_max(standing.complete_upto.0, Ordering::Relaxed);
+    /// The overview, where it still holds.
+    pub(super) fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Overview> {
+        if standing.is_behind || stamp != self.stamp {
+            return None;
         }
-        holds.then(|| Overview { cursor: standing.complete_upto, ..self.overview.clone() })
+        self.complete_upto.fetch_max(standing.complete_upto.0, Ordering::Relaxed);
+        Some(Overview { cursor: standing.complete_upto, ..self.overview.clone() })
     }
 
-    fn complete_upto(&self) -> Seq {
+    /// The end of the log up to which the inbox is known not to be behind, as it is now.
+    pub(super) fn complete_upto(&self) -> Seq {
         Seq(self.complete_upto.load(Ordering::Relaxed))
     }
 }
@@ -132,91 +130,6 @@ impl Stamp {
             catalogue: row.try_get("", "h_version")?,
         })
     }
-}
-
-/// What the overviews of several users may have changed by.
-#[derive(Default)]
-struct Now {
-    senders: HashMap<UserId, i64>,
-    has_expired: bool,
-}
-
-/// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
-/// have gone on, which every later question then knows.
-pub(super) async fn recall(
-    app: &App,
-    tenant: &Tenant,
-    users: &[UserId],
-    wish: &Wish,
-) -> Result<HashMap<UserId, Overview>> {
-    let mut entries = HashMap::new();
-    for user in users {
-        if let Some(entry) = app.caches.overviews.recall(*user, wish).await {
-            entries.insert(*user, entry);
-        }
-    }
-    let now = app.now();
-    // A clock that went back would show again what has expired.
-    entries.retain(|_, entry| entry.read_at <= now);
-    let Some(upto) = entries.values().map(|entry| entry.complete_upto()).min() else { return Ok(HashMap::new()) };
-    let mut log = if tenant.end() <= upto { Log::Quiet } else { Log::Moved };
-    loop {
-        let rows = question(app, tenant, &entries, log, now).all(&app.db.read).await?;
-        let (mut known, mut standings) = (Now::default(), Vec::with_capacity(entries.len()));
-        for row in &rows {
-            if row.try_get::<i32>("", "is_sender")? == 1 {
-                known.senders.insert(row.try_get("", "h_user_id")?, row.try_get("", "h_user_version")?);
-            } else {
-                known.has_expired = row.try_get::<i32>("", "has_expired")? == 1;
-                standings.push((Standing::read(row)?, Stamp::read(row)?));
-            }
-        }
-        let end = standings.iter().map(|(standing, _)| standing.complete_upto).max().unwrap_or(upto);
-        tenant.saw(end);
-        if log == Log::Quiet && end > upto {
-            log = Log::Moved;
-            continue;
-        }
-        let held = standings.iter().filter_map(|(standing, stamp)| {
-            Some((standing.user, entries.get(&standing.user)?.at(&known, standing, *stamp)?))
-        });
-        return Ok(held.collect());
-    }
-}
-
-/// What is thought to have happened to the log since the inboxes were last known not to be behind.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Log {
-    /// Nothing, as far as this process has seen. Where that is so, nobody can be behind.
-    Quiet,
-    Moved,
-}
-
-/// Where the inboxes stand, whether anything of the tenant has expired since an instant, and a row for each sender.
-///
-/// One probe of `inbox_item`'s key for a user besides those of his standing, one of `users` for each sender, and one of
-/// `notification_tenant_expires_at`.
-fn question(app: &App, tenant: &Tenant, entries: &HashMap<UserId, Arc<Entry>>, log: Log, now: Millis) -> Sql {
-    let since = entries.values().map(|entry| entry.read_at).min().unwrap_or(now);
-    let senders: BTreeSet<UserId> = entries.values().flat_map(|entry| &entry.senders).map(|(id, _)| *id).collect();
-    let mut users: Vec<UserId> = entries.keys().copied().collect();
-    users.sort_unstable();
-
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(Stamp::COLUMNS);
-    sql.push(", CASE WHEN (SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.expires_at > ").bind(since).push(" AND n.expires_at <= ").bind(now);
-    sql.push(" LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END AS has_expired, 0 AS is_sender FROM (");
-    match log {
-        Log::Quiet => standing::push_known(&mut sql, tenant, &users, &Stamp::push),
-        Log::Moved => standing::push(&mut sql, tenant, &users, &Stamp::push),
-    }
-    sql.push(") h");
-    if !senders.is_empty() {
-        let senders: Vec<UserId> = senders.into_iter().collect();
-        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.version, 0, 0, 0, 1 FROM users s WHERE s.id").in_ids(&senders);
-    }
-    sql
 }
 
 /// The senders of a row's item, whose profile it shows.
