@@ -92,7 +92,7 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
         seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
         everyone: row.try_get("", "everyone")?,
         outbox: Outbox::default(),
-        questions: Questions::default(),
+        questions: Questions::new(app),
         readings: Readings::new(app),
         end: AtomicI64::new(0),
     }))

@@ -46,6 +46,12 @@ impl<T, O> Debug for Together<T, O> {
     }
 }
 
+/// Statements of one kind that are under way at the same time, each for several requests: a quarter of the connections. With
+/// more of them fewer requests would share one, with fewer a request would wait for others' for longer.
+pub fn statements(app: &App) -> usize {
+    (app.config.database.connections as usize / 4).max(1)
+}
+
 impl<T, O> Together<T, O> {
     /// None yet.
     pub fn new(work: Work<T, O>, rounds: usize, most: usize) -> Arc<Self> {

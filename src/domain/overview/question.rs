@@ -14,27 +14,23 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::standing::{self, Standing};
 use crate::domain::tenant::Tenant;
-use crate::domain::together::Together;
+use crate::domain::together::{Together, statements};
 use crate::error::Result;
 use crate::sql::Sql;
 
 /// Overviews that are asked of in one statement, unless a single request has more.
 const ENTRIES: usize = 256;
 
-/// Statements that are under way at the same time: with one, a request would have to wait for the whole of another's.
-const STATEMENTS: usize = 2;
-
 /// Requests of a tenant's users that wait to hear which of the overviews that are remembered still hold.
 #[derive(Debug)]
 pub struct Questions(Arc<Together<Arc<Entry>, HashMap<UserId, Overview>>>);
 
-impl Default for Questions {
-    fn default() -> Self {
-        Self(Together::new(|app, tenant, jobs| answer(app, tenant, jobs).boxed(), STATEMENTS, ENTRIES))
-    }
-}
-
 impl Questions {
+    /// None yet.
+    pub fn new(app: &App) -> Self {
+        Self(Together::new(|app, tenant, jobs| answer(app, tenant, jobs).boxed(), statements(app), ENTRIES))
+    }
+
     /// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
     /// have gone on, which every later question then knows.
     pub(super) async fn recall(

@@ -16,7 +16,7 @@ use crate::domain::inbox::Item;
 use crate::domain::inbox::item::Contents;
 use crate::domain::inbox::standing::Standing;
 use crate::domain::tenant::Tenant;
-use crate::domain::together::Together;
+use crate::domain::together::{Together, statements};
 use crate::domain::view;
 use crate::error::Result;
 
@@ -62,12 +62,12 @@ impl Want {
 }
 
 impl Readings {
-    /// None yet. A quarter of the connections is enough for them: more at the same time would read fewer users each. On MySQL, where each user is a branch of the statement,
-    /// nothing is gained by reading together.
+    /// None yet. On MySQL, where each user is a branch of the statement, nothing is gained by reading together.
     pub fn new(app: &App) -> Self {
-        let connections = app.config.database.connections as usize;
-        let (rounds, most) =
-            if app.db.backend() == DbBackend::MySql { (connections, 1) } else { ((connections / 4).max(1), USERS) };
+        let (rounds, most) = match app.db.backend() {
+            DbBackend::MySql => (app.config.database.connections as usize, 1),
+            _ => (statements(app), USERS),
+        };
         Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), rounds, most))
     }
 
