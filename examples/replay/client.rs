@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// Requests are repeated as they are when the connection fails: all that the replay does is idempotent.
-const TRIES: u32 = 3;
+/// Requests are repeated as they are when the connection fails or the server has no time: all that the replay does is
+/// idempotent, and inboxes that are opened for the first time have come further with each try.
+const TRIES: u32 = 6;
 
 /// Time for a server that restarts; doubled with every further try.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -38,14 +39,14 @@ struct Response<T> {
     errors: Vec<GraphqlError>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct GraphqlError {
     message: String,
     #[serde(default)]
     extensions: Extensions,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Extensions {
     code: Option<String>,
 }
@@ -57,6 +58,8 @@ impl fmt::Display for GraphqlError {
     }
 }
 
+impl Error for GraphqlError {}
+
 impl Client {
     pub fn new(url: &str, token: &str) -> Self {
         Self { http: reqwest::Client::new(), url: url.to_owned(), token: token.to_owned() }
@@ -65,29 +68,19 @@ impl Client {
     /// Runs one operation; a GraphQL error anywhere in the answer is an error of the whole call.
     pub async fn call<T: DeserializeOwned>(&self, query: &str, variables: impl Serialize) -> Result<T> {
         let request = serde_json::to_vec(&Request { query, variables })?;
-        let answer = self.post_with_retries(request).await?;
-        let response: Response<T> = serde_json::from_slice(&answer).map_err(|error| {
-            let body: String = String::from_utf8_lossy(&answer).chars().take(SHOWN_BODY).collect();
-            format!("unexpected answer: {error}: {body}")
-        })?;
-        if let Some(error) = response.errors.first() {
-            return Err(error.to_string().into());
-        }
-        response.data.ok_or_else(|| "answer without data".into())
-    }
-
-    async fn post_with_retries(&self, request: Vec<u8>) -> Result<Vec<u8>> {
         let mut pause = PAUSE;
         for _ in 1..TRIES {
-            match self.post(request.clone()).await {
-                Ok(answer) => return Ok(answer),
+            match self.post(request.clone()).await.map(|answer| read(&answer)) {
+                Ok(Err(error)) if is_unavailable(&*error) => eprintln!("trying again in {pause:?}: {error}"),
+                Ok(read) => return read,
                 Err(error) => eprintln!("trying again in {pause:?}: {}", root_cause(&error)),
             }
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
         let answer = self.post(request).await;
-        answer.map_err(|error| format!("gave up after {TRIES} tries: {}: {}", self.url, root_cause(&error)).into())
+        let given_up = |error| format!("gave up after {TRIES} tries: {}: {}", self.url, root_cause(&error));
+        read(&answer.map_err(given_up)?)
     }
 
     /// The body whatever the status: GraphQL over HTTP describes errors in the body of a 4xx too.
@@ -103,6 +96,22 @@ impl Client {
             .await?;
         Ok(response.bytes().await?.into())
     }
+}
+
+fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T> {
+    let response: Response<T> = serde_json::from_slice(answer).map_err(|error| {
+        let body: String = String::from_utf8_lossy(answer).chars().take(SHOWN_BODY).collect();
+        format!("unexpected answer: {error}: {body}")
+    })?;
+    match response.errors.into_iter().next() {
+        Some(error) => Err(error.into()),
+        None => response.data.ok_or_else(|| "answer without data".into()),
+    }
+}
+
+fn is_unavailable(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<GraphqlError>();
+    error.is_some_and(|error| error.extensions.code.as_deref() == Some("UNAVAILABLE"))
 }
 
 /// What reqwest hides behind "error sending request", such as a refused connection.
