@@ -18,7 +18,7 @@ mod connect;
 mod handle;
 mod pool;
 
-pub use connect::connect;
+pub use connect::{ACQUIRE_TIMEOUT, connect};
 pub use handle::{Reader, Transaction};
 
 use any::Any;

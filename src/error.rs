@@ -72,6 +72,11 @@ impl Error {
         Self::Internal(source.into())
     }
 
+    /// The database has no time, or cannot be reached.
+    pub fn busy() -> Self {
+        Self::Unavailable("the database is busy or away, try again in a moment".into())
+    }
+
     /// What to tell operators of it: for `Internal`, what happened; else what callers are told. Without values of anybody.
     pub fn told(&self) -> String {
         match self {
@@ -103,7 +108,7 @@ impl From<DbErr> for Error {
         };
         if is_away {
             tracing::warn!(cause = cause(&error), "the database cannot be reached");
-            return Self::Unavailable("the database is busy or away, try again in a moment".into());
+            return Self::busy();
         }
         Self::internal(error)
     }

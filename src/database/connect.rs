@@ -16,7 +16,7 @@ use super::pool::Connections;
 use crate::error::{Error, Result};
 
 /// How long a request waits for a connection before it is told that the server is overloaded.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a request waits for the one connection that writes to a file.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);

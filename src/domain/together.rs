@@ -5,25 +5,35 @@
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::tenant::Tenant;
 use crate::app::App;
+use crate::database::ACQUIRE_TIMEOUT;
 use crate::error::{Error, Result};
 
 /// Does jobs of a tenant, and tells what became of each, in their order. Where it fails altogether nothing has been done,
 /// but for `UNAVAILABLE`, after which nobody knows.
 type Work<T, O> = for<'a> fn(&'a Arc<App>, &'a Arc<Tenant>, &'a mut [Vec<T>]) -> BoxFuture<'a, Result<Vec<Result<O>>>>;
 
+/// How much is done at the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// So many rounds are under way at the same time.
+    pub rounds: usize,
+    /// So many things go into one round, unless a single job has more.
+    pub things: usize,
+    /// Whoever has waited for longer than this until a round had room for him is told `UNAVAILABLE`.
+    pub patience: Duration,
+}
+
 /// Jobs of one tenant, each a list of things to do; what becomes of one is an `O`.
 pub struct Together<T, O> {
     work: Work<T, O>,
-    /// So many rounds are under way at the same time.
-    rounds: usize,
-    /// So many things go into one round, unless a single job has more.
-    most: usize,
+    bounds: Bounds,
     waiting: Mutex<Waiting<T, O>>,
 }
 
@@ -37,6 +47,7 @@ struct Waiting<T, O> {
 struct Job<T, O> {
     things: Vec<T>,
     done: oneshot::Sender<Result<O>>,
+    since: Instant,
 }
 
 impl<T, O> Debug for Together<T, O> {
@@ -46,32 +57,40 @@ impl<T, O> Debug for Together<T, O> {
     }
 }
 
-/// Statements of one kind that are under way at the same time, each for several requests: a quarter of the connections. With
-/// more of them fewer requests would share one, with fewer a request would wait for others' for longer.
-pub fn statements(app: &App) -> usize {
-    (app.config.database.connections as usize / 4).max(1)
+impl Bounds {
+    /// Of statements that read, each for several requests: they have a quarter of the connections. With more of them fewer
+    /// requests would share one, with fewer a request would wait for others' for longer.
+    pub fn reading(app: &App, things: usize) -> Self {
+        let connections = app.config.database.connections as usize;
+        Self { rounds: (connections / 4).max(1), things, patience: ACQUIRE_TIMEOUT }
+    }
 }
 
 impl<T, O> Together<T, O> {
     /// None yet.
-    pub fn new(work: Work<T, O>, rounds: usize, most: usize) -> Arc<Self> {
-        Arc::new(Self { work, rounds, most, waiting: Mutex::new(Waiting { jobs: Vec::new(), under_way: 0 }) })
+    pub fn new(work: Work<T, O>, bounds: Bounds) -> Arc<Self> {
+        Arc::new(Self { work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), under_way: 0 }) })
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting<T, O>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The jobs of the next round. None where nobody waits: then there is one round less.
+    /// The jobs of the next round, but for those that nobody waits for any more, or has waited for too long. None where there
+    /// are no others: then there is one round less.
     fn next(&self) -> Vec<Job<T, O>> {
         let mut waiting = self.waiting();
+        for job in waiting.jobs.extract_if(.., |job| job.since.elapsed() > self.bounds.patience) {
+            let _ = job.done.send(Err(Error::busy()));
+        }
+        waiting.jobs.retain(|job| !job.done.is_closed());
         if waiting.jobs.is_empty() {
             waiting.under_way -= 1;
         }
         let mut many = 0;
         let over = waiting.jobs.iter().position(|job| {
             many += job.things.len();
-            many > self.most
+            many > self.bounds.things
         });
         let fit = over.map_or(waiting.jobs.len(), |over| over.max(1));
         waiting.jobs.drain(..fit).collect()
@@ -81,13 +100,13 @@ impl<T, O> Together<T, O> {
 impl<T: Send + 'static, O: Send + 'static> Together<T, O> {
     /// Does a job together with whatever else waits at the moment.
     ///
-    /// It goes on when the caller goes away: what it began is then done, or not, but never half.
+    /// What has begun goes on when the caller goes away: it is then done, or not, but never half.
     pub async fn ask(self: &Arc<Self>, app: &Arc<App>, tenant: &Arc<Tenant>, things: Vec<T>) -> Result<O> {
         let (done, outcome) = oneshot::channel();
         let begins = {
             let mut waiting = self.waiting();
-            waiting.jobs.push(Job { things, done });
-            let begins = waiting.under_way < self.rounds;
+            waiting.jobs.push(Job { things, done, since: Instant::now() });
+            let begins = waiting.under_way < self.bounds.rounds;
             waiting.under_way += usize::from(begins);
             begins
         };

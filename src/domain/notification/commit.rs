@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 
@@ -15,7 +16,7 @@ use crate::app::App;
 use crate::database::transaction;
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::together::Together;
+use crate::domain::together::{Bounds, Together};
 use crate::error::{Error, Result};
 use crate::metrics::Published;
 
@@ -31,7 +32,9 @@ pub struct Outbox(Arc<Together<Draft, Vec<Outcome>>>);
 
 impl Default for Outbox {
     fn default() -> Self {
-        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), 1, DRAFTS_PER_TRANSACTION))
+        // A writer may be waited for as long as an operation may take.
+        let bounds = Bounds { rounds: 1, things: DRAFTS_PER_TRANSACTION, patience: Duration::MAX };
+        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), bounds))
     }
 }
 

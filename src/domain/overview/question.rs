@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::standing::{self, Standing};
 use crate::domain::tenant::Tenant;
-use crate::domain::together::{Together, statements};
+use crate::domain::together::{Bounds, Together};
 use crate::error::Result;
 use crate::sql::Sql;
 
@@ -28,7 +28,7 @@ pub struct Questions(Arc<Together<Arc<Entry>, HashMap<UserId, Overview>>>);
 impl Questions {
     /// None yet.
     pub fn new(app: &App) -> Self {
-        Self(Together::new(|app, tenant, jobs| answer(app, tenant, jobs).boxed(), statements(app), ENTRIES))
+        Self(Together::new(|app, tenant, jobs| answer(app, tenant, jobs).boxed(), Bounds::reading(app, ENTRIES)))
     }
 
     /// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to

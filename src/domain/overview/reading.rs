@@ -16,7 +16,7 @@ use crate::domain::inbox::Item;
 use crate::domain::inbox::item::Contents;
 use crate::domain::inbox::standing::Standing;
 use crate::domain::tenant::Tenant;
-use crate::domain::together::{Together, statements};
+use crate::domain::together::{Bounds, Together};
 use crate::domain::view;
 use crate::error::Result;
 
@@ -64,11 +64,11 @@ impl Want {
 impl Readings {
     /// None yet. On MySQL, where each user is a branch of the statement, nothing is gained by reading together.
     pub fn new(app: &App) -> Self {
-        let (rounds, most) = match app.db.backend() {
-            DbBackend::MySql => (app.config.database.connections as usize, 1),
-            _ => (statements(app), USERS),
-        };
-        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), rounds, most))
+        let mut bounds = Bounds::reading(app, USERS);
+        if app.db.backend() == DbBackend::MySql {
+            bounds = Bounds { rounds: app.config.database.connections as usize, things: 1, ..bounds };
+        }
+        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), bounds))
     }
 
     /// Reads overviews, in one statement with whatever else waits at the moment. Those of many users need no company.

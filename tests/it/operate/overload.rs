@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
 use crate::support::{Kind, PATIENCE, TestApp, on_every_database, with, with_settings};
+
+const OVERVIEW: &str = "{ viewer { overview { unread { count } } } }";
 
 async fn query(app: &TestApp) -> axum::http::Response<Body> {
     let request = Request::post("/graphql")
@@ -54,22 +57,30 @@ async fn too_many_requests_at_once_are_refused_at_once() {
     .await;
 }
 
-/// All connections are taken: the next request is told so after a while, and the one after they are back succeeds.
+/// All connections are taken: whoever comes then is told so after a while, also those who wait to share a statement, and whoever
+/// comes after they are back succeeds.
 async fn a_pool_runs_out(kind: Kind) {
     with_settings(
         kind,
         |settings| settings.database.connections = 2,
         async |app| {
             assert_eq!(query(app).await.status(), StatusCode::OK);
+            let users: Vec<String> = (0..50).map(|number| format!("user-{number}")).collect();
+            for user in &users {
+                app.user(user).ask("{ viewer { id } }", json!({})).await;
+            }
             let before = tidings::metrics::POOL_TIMEOUTS.get();
             let taken = (app.app.db.begin().await.unwrap(), app.app.db.begin().await.unwrap());
-            let (_, answer) = app.user("ada").send("{ viewer { overview { unread { count } } } }", json!({})).await;
+            let (_, answer) = app.user("ada").send(OVERVIEW, json!({})).await;
             assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
             assert!(tidings::metrics::POOL_TIMEOUTS.get() > before);
+            let ask = async |user: &String| app.user(user).send(OVERVIEW, json!({})).await;
+            for (_, answer) in join_all(users.iter().map(ask)).await {
+                assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
+            }
             taken.0.rollback().await.unwrap();
             taken.1.rollback().await.unwrap();
-            let (status, answer) =
-                app.user("ada").send("{ viewer { overview { unread { count } } } }", json!({})).await;
+            let (status, answer) = app.user("ada").send(OVERVIEW, json!({})).await;
             assert_eq!((status, &answer["errors"]), (StatusCode::OK, &Value::Null));
         },
     )
