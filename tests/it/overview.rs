@@ -132,7 +132,7 @@ on_every_database! {
         assert_eq!(first, again);
         first.iter().enumerate().for_each(|(number, overview)| check(number, overview, 0));
 
-        // All are behind now, and half of them lose patience.
+        // All are behind now, and a third of them lose patience.
         app.service().announce("release", everyone(), "v2").await;
         let mut asked: Vec<_> = (0..USERS).map(|number| (number, Box::pin(ask(number)))).collect();
         for (_, asking) in &mut asked {
