@@ -6,7 +6,7 @@ use moka::future::Cache;
 use sea_orm::DbBackend;
 
 use crate::auth::Verifier;
-use crate::clock::{Clock, Millis};
+use crate::clock::{Agreed, Clock, Millis};
 use crate::config::Config;
 use crate::database::{self, Database};
 use crate::domain::Caches;
@@ -23,8 +23,10 @@ pub struct App {
     pub config: Config,
     /// Connections and transactions.
     pub db: Database,
-    /// The time, which tests set.
+    /// This node's own, which tests set.
     pub clock: Clock,
+    /// The time that all nodes go by.
+    pub agreed: Agreed,
     /// Whose tokens are believed.
     pub verifier: Verifier,
     /// What users may run, where they may not run everything.
@@ -32,7 +34,7 @@ pub struct App {
     /// What need not be read again.
     pub caches: Caches,
     /// Tells sessions, here and on other nodes, that there is news.
-    pub hub: Hub,
+    pub hub: Arc<Hub>,
     /// The sessions of this process.
     pub live: Live,
     /// What the server counts of itself.
@@ -62,23 +64,35 @@ impl App {
         db.observe(move |_| {
             statements.inc();
         });
+        let agreed = Agreed::new(clock.clone(), db.backend() != DbBackend::Sqlite);
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
-        Ok(Arc::new(Self {
-            config,
-            db,
-            clock,
-            verifier,
-            operations,
-            caches,
-            hub: Hub::new(has_bus),
-            live: Live::default(),
-            metrics,
-        }))
+        let hub = Arc::new(Hub::new(has_bus));
+        db.tells(hub.clone());
+        let live = Live::default();
+        let app = Arc::new(Self { config, db, clock, agreed, verifier, operations, caches, hub, live, metrics });
+        app.compare_clocks().await?;
+        Ok(app)
     }
 
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970, on all nodes the same.
     pub fn now(&self) -> Millis {
-        self.clock.now()
+        self.agreed.now()
+    }
+
+    /// Looks at the database's clock, by which all nodes go, and says so when this node's is another, or is so no more.
+    pub async fn compare_clocks(&self) -> Result<()> {
+        let was_in_doubt = self.agreed.is_in_doubt();
+        self.agreed.compare(self.db.time()).await?;
+        #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
+        self.metrics.clock_skew.set(self.agreed.ahead() as f64 / 1000.0);
+        match (was_in_doubt, self.agreed.is_in_doubt()) {
+            (false, true) => {
+                tracing::error!("{}: nothing is deleted, and nothing that is due published", self.agreed.told());
+            }
+            (true, false) => tracing::info!("the clocks of this node and of the database agree again"),
+            _ => {}
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,10 @@ mod wire;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use chrono::TimeDelta;
 use clap::Args;
 
+use crate::clock::Clock;
 use crate::error::{Error, Result};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
@@ -40,6 +42,15 @@ pub struct Config {
     /// The most sockets and event streams of this node.
     #[arg(long, env = "TIDINGS_SESSIONS", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub sessions: u32,
+    /// Milliseconds that this node's clock is wrong by. For tests of what a wrong clock does, and for nothing else.
+    #[arg(
+        long = "clock-offset-millis",
+        env = "TIDINGS_CLOCK_OFFSET_MILLIS",
+        hide = true,
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    pub clock_offset_millis: i64,
     #[command(flatten)]
     pub wire: WireConfig,
     #[command(flatten)]
@@ -127,6 +138,14 @@ impl Config {
                 secret.len()
             ))),
             _ => Ok(()),
+        }
+    }
+
+    /// By which clock this node runs.
+    pub fn clock(&self) -> Clock {
+        match self.clock_offset_millis {
+            0 => Clock::System,
+            millis => Clock::skewed(TimeDelta::milliseconds(millis)),
         }
     }
 

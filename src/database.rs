@@ -1,34 +1,38 @@
 //! The database: connecting to the one that the URL names, its transactions and its migrations.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use migration::{Migrator, MigratorTrait};
 use sea_orm::metric::Info;
-use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DbBackend, DbErr, RuntimeErr, SqliteTransactionMode, Statement,
-    TransactionOptions, TransactionTrait,
-};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, RuntimeErr, Statement};
+use tokio::task::AbortHandle;
 use tracing::Instrument;
 
-use crate::error::{Error, Result};
+use crate::clock::Millis;
+use crate::error::{Ailment, Error, Result};
+use crate::hub::Hub;
 
 mod any;
 mod connect;
 mod handle;
+mod health;
+mod migrate;
 mod pool;
+mod share;
 
 pub use connect::{ACQUIRE_TIMEOUT, connect};
 pub use handle::{Reader, Transaction};
+pub use pool::hurried;
+pub use share::Party;
 
 use any::Any;
 use handle::Observers;
+use health::Health;
+use share::Shares;
 
 /// How often a transaction that lost to another one is tried again before the caller is told.
 const TRIES: u32 = 8;
-
-/// Serialises the migrations of nodes that start at once. The number is "tidings" read as a base-36 number.
-const MIGRATION_LOCK: i64 = 64_008_527_908;
 
 /// The connections of this process.
 ///
@@ -39,11 +43,38 @@ pub struct Database {
     /// For statements outside of transactions, which change nothing.
     pub read: Reader,
     write: Any,
+    /// For looking after the database, however much others want of it.
+    aside: Any,
+    shares: Arc<Shares>,
+    _watch: Arc<Watch>,
+    /// Is told what transactions have to tell.
+    hub: Arc<Hub>,
 }
 
 impl Database {
-    fn over(read: Any, write: Any) -> Self {
-        Self { read: Reader { connections: read, observers: Observers::default() }, write }
+    /// `file` is where SQLite keeps it.
+    fn over(read: Any, write: Any, aside: Any, file: Option<&Path>) -> Self {
+        let health = Arc::new(Health::new(file));
+        let listens = (read.backend() != DbBackend::Sqlite).then(|| aside.clone());
+        let watch = tokio::spawn(health.clone().look_after(listens, write.clone())).abort_handle();
+        let shares = Arc::new(Shares::of(write.many()));
+        let read = Reader { connections: read, observers: Observers::default(), health };
+        Self { read, write, aside, shares, _watch: Arc::new(Watch(watch)), hub: Arc::default() }
+    }
+
+    /// What ails the database, as far as that is known without asking it: whether it hangs, takes no writes, or is gone.
+    pub fn ailment(&self) -> Option<Ailment> {
+        self.read.health.ailment()
+    }
+
+    /// How long a request waits for a connection that writes.
+    pub fn write_patience(&self) -> Duration {
+        self.write.patience()
+    }
+
+    /// Transactions that begin from now on tell this hub what they have to tell.
+    pub fn tells(&mut self, hub: Arc<Hub>) {
+        self.hub = hub;
     }
 
     /// Calls `observer` after every statement, with its text and how long it took, besides whoever is called already. Begin
@@ -76,80 +107,54 @@ impl Database {
         Ok(row.ok_or_else(|| Error::internal("the database has no name"))?.try_get("", "value")?)
     }
 
+    /// What time it is for the database, in milliseconds since 1970. SQLite has no clock of its own, and cannot say.
+    pub async fn time(&self) -> Result<Millis> {
+        let words = match self.backend() {
+            DbBackend::Postgres => {
+                "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS millis"
+            }
+            DbBackend::MySql => "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 AS millis",
+            _ => return Err(Error::internal("this database has no clock")),
+        };
+        let row = self.aside().query_one_raw(Statement::from_string(self.backend(), words)).await?;
+        Ok(row.ok_or_else(|| Error::internal("the database does not say what time it is"))?.try_get("", "millis")?)
+    }
+
+    /// Reads by the connection that is kept for looking after the database.
+    fn aside(&self) -> Reader {
+        Reader { connections: self.aside.clone(), ..self.read.clone() }
+    }
+
     /// Begins a transaction that may write; see `transaction!`, which also ends it.
     pub async fn begin(&self) -> Result<Transaction> {
-        Ok(Transaction::begin(&self.write, self.read.observers.clone()).await?)
-    }
-
-    /// Applies what migrations are missing. Nodes that start at once wait for each other.
-    pub async fn migrate(&self) -> Result<()> {
-        let db = connect::for_migrations(&self.write).await?;
-        let migrated = self.migrate_over(&db).await;
-        db.close().await?;
-        migrated
-    }
-
-    async fn migrate_over(&self, db: &DatabaseConnection) -> Result<()> {
-        let options = TransactionOptions {
-            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-            ..TransactionOptions::default()
-        };
-        let txn = db.begin_with_options(options).await?;
-        let (lock, unlock) = match self.backend() {
-            DbBackend::Postgres => (Some(format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")), None),
-            // MySQL commits before each change of a table, so that only a lock of the session lasts.
-            DbBackend::MySql => {
-                let name = format!("CONCAT('tidings', {MIGRATION_LOCK}, DATABASE())");
-                (Some(format!("SELECT GET_LOCK({name}, 60)")), Some(format!("SELECT RELEASE_LOCK({name})")))
-            }
-            _ => (None, None),
-        };
-        let session_statement = |text: String| Statement::from_string(self.backend(), text);
-        if let Some(lock) = lock {
-            let answer = txn.query_one_raw(session_statement(lock)).await?;
-            let is_held = match answer {
-                Some(row) if unlock.is_some() => row.try_get_by_index::<Option<i64>>(0)? == Some(1),
-                _ => true,
-            };
-            if !is_held {
-                return Err(Error::Unavailable("another node has been migrating the database for a minute".into()));
-            }
-        }
-        let migrated = Migrator::up(&txn, None).await;
-        if let Some(unlock) = unlock {
-            txn.query_one_raw(session_statement(unlock)).await?;
-        }
-        migrated?;
-        txn.commit().await?;
-        Ok(())
-    }
-
-    /// Takes all migrations back, and with them everything that is stored.
-    pub async fn unmigrate(&self) -> Result<()> {
-        let db = connect::for_migrations(&self.write).await?;
-        let unmigrated = Migrator::down(&db, None).await;
-        db.close().await?;
-        Ok(unmigrated?)
-    }
-
-    /// How many migrations this program has that the database has not. It only reads, so that it waits for no writer.
-    pub async fn pending_migrations(&self) -> Result<usize> {
-        Ok(Migrator::get_pending_migrations_read_only(&self.read).await?.len())
+        Ok(Transaction::begin(self).await?)
     }
 
     /// Closes every connection, those in use once they are not.
     pub async fn close(&self) {
         self.read.connections.close().await;
         self.write.close().await;
+        self.aside.close().await;
+    }
+}
+
+/// Looks after the database until this is dropped.
+#[derive(Debug)]
+struct Watch(AbortHandle);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
 /// `transaction!(app.db, |txn| work)` runs `work` in a transaction, and again (at most eight times) when it lost to a
 /// concurrent one.
 ///
-/// Nothing of it stays when it fails or its caller goes away. `work` may run several times, so what it changes outside
-/// of the transaction must be the same each time. A macro, since the compiler cannot tell yet that the future of an
-/// asynchronous closure over borrowed arguments may be sent between threads.
+/// Nothing of it stays when it fails or its caller goes away before the end. What others must hear of it is told by
+/// `txn.tell`. `work` may run several times, so what it changes outside of the transaction must be the same each time. A
+/// macro, since the compiler cannot tell yet that the future of an asynchronous closure over borrowed arguments may be sent
+/// between threads.
 macro_rules! transaction {
     ($db:expr, |$txn:ident| $work:expr) => {
         $crate::database::traced(async {
@@ -187,7 +192,11 @@ impl Tries {
     pub async fn end<T>(&mut self, txn: Transaction, result: Result<T>) -> Option<Result<T>> {
         let result = match result {
             Ok(value) => txn.commit().await.map(|()| value).map_err(Error::from),
-            Err(error) => txn.rollback().await.map_or_else(|lost| Err(lost.into()), |()| Err(error)),
+            Err(error) => {
+                // Where it cannot be taken back, the connection is closed, which does; why it failed is what counts.
+                let _ = txn.rollback().await;
+                Err(error)
+            }
         };
         match result {
             Err(Error::Internal(cause)) if self.0 < TRIES && lost_to_another(&*cause) => {
@@ -209,7 +218,7 @@ pub fn is_duplicate(error: &Error) -> bool {
         .is_some_and(|kind| matches!(kind, sea_orm::SqlErr::UniqueConstraintViolation(_)))
 }
 
-/// Deadlocks, serialisation failures and lock time-outs: the database rolled back, and asks to try again.
+/// Deadlocks and serialisation failures: the database rolled back, and asks to try again.
 fn lost_to_another(cause: &(dyn std::error::Error + 'static)) -> bool {
     let Some(DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause))) =
         cause.downcast_ref::<DbErr>()
@@ -217,11 +226,10 @@ fn lost_to_another(cause: &(dyn std::error::Error + 'static)) -> bool {
         return false;
     };
     let sqlx::Error::Database(cause) = &**cause else { return false };
-    // PostgreSQL and MySQL: SQLSTATE class 40. MySQL's lock wait time-out hides behind HY000. SQLite: busy.
+    // PostgreSQL and MySQL: SQLSTATE class 40. SQLite: what it does not wait for.
     match cause.code().as_deref() {
         Some(code) if code.starts_with("40") && code.len() == 5 => true,
-        Some("5" | "517" | "261") => true,
-        Some("HY000") => cause.message().contains("try restarting transaction"),
+        Some("517" | "261") => true,
         _ => false,
     }
 }

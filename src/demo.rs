@@ -125,7 +125,7 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
     preference::save_defaults(app, tenant, &[Change { code: "like".into(), enabled: Some(false) }], &[]).await
 }
 
-async fn introduce(app: &App, tenant: &Tenant) -> Result<()> {
+async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     let profile = |(id, name, locale): (&str, &str, &str)| ProfileChange {
         external_id: id.into(),
         name: Some(Some(name.into())),

@@ -5,6 +5,7 @@ pub mod channel;
 pub mod check;
 pub mod chore;
 pub mod inbox;
+pub mod job;
 pub mod live;
 pub mod notification;
 pub mod overview;
@@ -34,16 +35,16 @@ pub struct Caches {
     pub tenants: Cache<String, Arc<Tenant>>,
     /// Checked against the tenant's version by every statement that relies on it.
     pub catalogues: Cache<TenantId, Arc<Catalogue>>,
-    /// By the partner's id; a user's number never changes while he is one. Kept for a minute, for he may be erased on
-    /// another node.
-    pub users: Cache<(TenantId, String), UserId>,
-    /// By code; an action's number never changes.
+    /// By the partner's id and how many users the tenant had erased when, or before, this one was looked up: a user's number
+    /// never changes while they are one. Kept for a minute, in which an erasure on another node may not be known here.
+    pub users: Cache<(TenantId, i64, String), UserId>,
+    /// By code; an action's number never changes, unless the database is restored from before it was made.
     pub actions: Cache<(TenantId, String), ActionId>,
     /// Checked by the database before each use.
     pub overviews: overview::Memory,
 }
 
-/// How long another node may take somebody who was erased for a user.
+/// How long another node may take somebody who was erased for a user, where it does nothing about them but read.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 
 impl Caches {
@@ -53,7 +54,7 @@ impl Caches {
             tenants: cache(10_000),
             catalogues: cache(10_000),
             users: Cache::builder().max_capacity(200_000).time_to_live(FORGOTTEN_AFTER).build(),
-            actions: cache(100_000),
+            actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
             overviews: overview::Memory::new(limits.cached_overview_bytes.into()),
         }
     }

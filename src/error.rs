@@ -1,10 +1,14 @@
 //! What can go wrong, as far as somebody can react to it.
 
+mod ailment;
+
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 
 use crate::metrics::POOL_TIMEOUTS;
+pub use ailment::Ailment;
 
 /// The result of everything in Tidings that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -42,6 +46,9 @@ pub enum Error {
     /// Overloaded, or the database is away: the same call may succeed in a moment.
     #[error("{0}")]
     Unavailable(String),
+    /// Somebody who was looked up is no user any more; whoever looks again finds who has the id now. Nothing was changed.
+    #[error("the user was erased a moment ago: try again")]
+    Erased,
     /// The caller asks for more than his share.
     #[error("too many operations, try again in {retry_after} s")]
     RateLimited {
@@ -74,7 +81,31 @@ impl Error {
 
     /// The database has no time, or cannot be reached.
     pub fn busy() -> Self {
-        Self::Unavailable("the database is busy or away, try again in a moment".into())
+        Self::Unavailable(Ailment::Away.words().into())
+    }
+
+    /// Others hold what this needs. Nothing of it was done.
+    pub fn held() -> Self {
+        Self::Unavailable(Ailment::Held.words().into())
+    }
+
+    /// Whether it is [`Error::held`].
+    pub fn is_held(&self) -> bool {
+        matches!(self, Self::Unavailable(why) if why == Ailment::Held.words())
+    }
+
+    /// Whether the database took too long over it.
+    pub fn is_slow(&self) -> bool {
+        matches!(self, Self::Unavailable(why) if why == Ailment::Slow.words())
+    }
+
+    /// An error of something that several have waited for.
+    pub fn shared(error: Arc<Self>) -> Self {
+        Arc::try_unwrap(error).unwrap_or_else(|shared| match &*shared {
+            Self::Unavailable(why) => Self::Unavailable(why.clone()),
+            Self::NotFound { what, id } => Self::not_found(what, id),
+            other => Self::internal(other.told()),
+        })
     }
 
     /// What to tell operators of it: for `Internal`, what happened; else what callers are told. Without values of anybody.
@@ -101,30 +132,13 @@ impl From<DbErr> for Error {
         if matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)) {
             POOL_TIMEOUTS.inc();
         }
-        let is_away = match &error {
-            DbErr::ConnectionAcquire(_) | DbErr::Conn(_) => true,
-            DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => is_away(cause),
-            _ => false,
-        };
-        if is_away {
-            tracing::warn!(cause = cause(&error), "the database cannot be reached");
-            return Self::busy();
+        match Ailment::of(&error) {
+            Some(ailment) => {
+                tracing::warn!(cause = cause(&error), "{}", ailment.words());
+                Self::Unavailable(ailment.words().into())
+            }
+            None => Self::internal(error),
         }
-        Self::internal(error)
-    }
-}
-
-/// Whether a connection was lost, or could not be had, so that the same may succeed on another one in a moment.
-fn is_away(cause: &sqlx::Error) -> bool {
-    match cause {
-        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
-        // By SQLSTATE: lost connections; PostgreSQL shuts down, starts up, or has too many clients; MySQL ended it.
-        sqlx::Error::Database(cause) => cause.code().is_some_and(|code| {
-            code.len() == 5
-                && code != "08P01"
-                && (code.starts_with("08") || code.starts_with("57P0") || ["53300", "70100"].contains(&&*code))
-        }),
-        _ => false,
     }
 }
 
@@ -222,7 +236,7 @@ mod tests {
         for code in ["57P01", "57P03", "08006", "08S01", "53300", "70100"] {
             assert!(matches!(error(Said(code, "gone")), Error::Unavailable(_)), "{code}");
         }
-        for code in ["57014", "23505", "HY000", "8"] {
+        for code in ["22001", "23505", "HY000", "1"] {
             assert!(matches!(error(Said(code, "wrong")), Error::Internal(_)), "{code}");
         }
     }

@@ -38,6 +38,7 @@ use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
 use crate::app::App;
+use crate::database::Party;
 use crate::error::Error;
 pub use context::Viewer;
 use entities::Entities;
@@ -146,6 +147,9 @@ impl Schema {
 
     /// Executes a query or mutation that was admitted. The fields of a mutation run one after the other and stop at the
     /// first error. What takes longer than the settings allow ends as `UNAVAILABLE`.
+    ///
+    /// A mutation that has begun runs to its end, whether or not anybody waits for its answer, and is one of those under
+    /// way until then; a query ends with its caller.
     pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
         let span = admitted.operation.span();
         self.fly(viewer, admitted).instrument(span).await
@@ -153,17 +157,37 @@ impl Schema {
 
     async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
         let Admitted { request, operation, document, mut flight } = admitted;
-        // Large, and to be moved by whatever is between here and the connection: hence the box.
-        let executed = caught(self.library.execute(with(request, document, viewer).data(Entities::default()))).boxed();
+        let party = viewer.as_ref().map_or_else(|| Party::tenant(0), Viewer::party);
+        let request = with(request, document, viewer).data(Entities::default());
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
+        if operation.kind == OperationType::Mutation {
+            let library = self.library.clone();
+            let running = tokio::spawn(
+                async move {
+                    let response = party.does(caught(library.execute(request))).await;
+                    flight.answered(&response);
+                    response
+                }
+                .in_current_span(),
+            );
+            return match tokio::time::timeout(most, running).await {
+                Ok(Ok(response)) => response,
+                Ok(Err(cause)) => failed(Error::internal(cause)),
+                Err(_) => failed(Error::Unavailable("this took too long, and may or may not have happened".into())),
+            };
+        }
+        // Large, and to be moved by whatever is between here and the connection: hence the box.
+        let executed = party.does(caught(self.library.execute(request))).boxed();
         let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
-            failed(Error::Unavailable(match operation.kind {
-                OperationType::Mutation => "this took too long, and may or may not have happened".into(),
-                _ => "this took too long: ask for less, or try again in a moment".into(),
-            }))
+            failed(Error::Unavailable("this took too long: ask for less, or try again in a moment".into()))
         });
         flight.answered(&response);
         response
+    }
+
+    /// Waits until no query or mutation is under way any more.
+    pub async fn landed(&self) {
+        self.guard.landed(&self.app).await;
     }
 
     /// Answers a query or mutation of a caller.

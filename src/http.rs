@@ -20,14 +20,18 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::time::timeout;
 
 use crate::app::App;
-use crate::error::{Error, Result};
+use crate::error::{Ailment, Error, Result};
 use crate::graphql::Schema;
 use session::Sessions;
 
 /// How long requests under way may take once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(20);
+
+/// How long the database may take to say that it is ready: whoever asks is told within two seconds.
+const READY: Duration = Duration::from_millis(1_500);
 
 /// What handlers work with.
 #[derive(Clone, Debug)]
@@ -78,6 +82,8 @@ impl Server {
             axum::serve(listener, self.routes()).with_graceful_shutdown(stop).await?;
             // Sockets have left their connections, so that these do not wait for them.
             self.sessions.gone().await;
+            // Mutations go on although their clients have gone.
+            self.schema.landed().await;
             Ok::<_, std::io::Error>(())
         };
         let grace = async {
@@ -110,14 +116,26 @@ async fn metrics(State(server): State<Server>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, kind)], server.app.metrics.render())
 }
 
-/// Whether requests should be sent here: not when stopping, nor without the database or its newest tables.
-async fn ready(State(server): State<Server>) -> (StatusCode, &'static str) {
-    if server.sessions.are_stopping() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
+/// Whether requests should be sent here: not when stopping, nor without the database or its newest tables, nor by a clock that
+/// may be wrong.
+async fn ready(State(server): State<Server>) -> (StatusCode, String) {
+    match unready(&server).await {
+        None => (StatusCode::OK, "ready\n".into()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
-    match server.app.db.pending_migrations().await {
-        Ok(0) => (StatusCode::OK, "ready\n"),
-        Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, "the database is not migrated\n"),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the database cannot be reached\n"),
+}
+
+async fn unready(server: &Server) -> Option<String> {
+    if server.sessions.are_stopping() {
+        return Some("stopping".into());
+    }
+    let app = &server.app;
+    match timeout(READY, app.db.pending_migrations()).await {
+        Err(_) => Some("the database does not answer".into()),
+        _ if app.db.ailment() == Some(Ailment::Away) => Some("the database does not answer".into()),
+        Ok(Err(_)) => Some("the database cannot be reached".into()),
+        Ok(Ok(1..)) => Some("the database is not migrated".into()),
+        Ok(Ok(0)) if app.agreed.is_in_doubt() => Some(app.agreed.told()),
+        Ok(Ok(0)) => app.db.ailment().map(|ailment| ailment.words().into()),
     }
 }

@@ -11,15 +11,15 @@ pub mod operations;
 pub mod seal;
 pub mod telemetry;
 
+// Tells open sessions, here and on other nodes, that there is news.
+pub mod hub;
+
 // The database, by way of the crates `entity` and `migration`.
 pub mod database;
 pub mod sql;
 
 // Who is calling.
 pub mod auth;
-
-// Tells open sessions, here and on other nodes, that there is news.
-pub mod hub;
 
 // All that an operation may use. It holds the domain's caches, so these two know each other.
 pub mod app;

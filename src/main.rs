@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::{Parser, Subcommand};
 use tidings::app::App;
 use tidings::auth::{Claims, Role, sign};
-use tidings::clock::Clock;
+use tidings::clock::{Agreed, Clock};
 use tidings::config::{AuthConfig, Config, DatabaseConfig, LogConfig};
 use tidings::error::{Error, Result};
 use tidings::graphql::Schema;
@@ -101,9 +101,7 @@ async fn main() -> ExitCode {
 async fn run(command: Command) -> Result<()> {
     match command {
         Command::Serve { config, demo: true } => serve_demo(*config).await,
-        Command::Serve { config, demo: false } => {
-            serve(App::start(*config, Clock::System).await?, async |_| Ok(())).await
-        }
+        Command::Serve { config, demo: false } => serve(start(*config).await?, async |_| Ok(())).await,
         Command::Token { tenant, user, role, ttl, scope, auth } => {
             println!("{}", token(&auth, &tenant, user, role, ttl, scope)?);
             Ok(())
@@ -119,7 +117,7 @@ async fn run(command: Command) -> Result<()> {
             Ok(())
         }
         Command::Sweep { config } => {
-            let app = App::start(*config, Clock::System).await?;
+            let app = start(*config).await?;
             let swept = domain::sweep::sweep(&app).await?;
             println!(
                 "deleted {} notifications, {} publications, {} inbox items, {} views and keys of activities",
@@ -134,6 +132,11 @@ async fn run(command: Command) -> Result<()> {
         }
         Command::Doctor { config } => doctor(*config).await,
     }
+}
+
+async fn start(config: Config) -> Result<std::sync::Arc<App>> {
+    let clock = config.clock();
+    App::start(config, clock).await
 }
 
 async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::SocketAddr) -> Result<()>) -> Result<()> {
@@ -162,7 +165,7 @@ async fn serve_demo(mut config: Config) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(Error::internal)?;
         config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
     }
-    let app = App::start(config, Clock::System).await?;
+    let app = start(config).await?;
     demo::fill(&app).await?;
     let auth = AuthConfig { secret: Some(secret), ..AuthConfig::default() };
     let served = serve(app, async |address| greet(&auth, address)).await;
@@ -235,6 +238,7 @@ async fn doctor(config: Config) -> Result<()> {
                 many => format!("{many} to apply: `tidings migrate`, or `tidings serve`, does it"),
             });
             say("migrations", pending);
+            say("clock", clock(&config, &db).await);
         }
         Err(error) => say("database", Err(error)),
     }
@@ -242,6 +246,15 @@ async fn doctor(config: Config) -> Result<()> {
     let busy = |error| Error::Config(format!("{} cannot be listened on: {error}", config.listen));
     say("address", free.map(|_| format!("{} is free", config.listen)).map_err(busy));
     if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} thing(s) to mend"))) }
+}
+
+async fn clock(config: &Config, db: &database::Database) -> Result<String> {
+    if db.backend() == sea_orm::DbBackend::Sqlite {
+        return Ok("this machine's".into());
+    }
+    let agreed = Agreed::new(config.clock(), true);
+    agreed.compare(db.time()).await?;
+    if agreed.is_in_doubt() { Err(Error::Config(agreed.told())) } else { Ok(agreed.told()) }
 }
 
 /// Ctrl-C, or SIGTERM from whatever supervises us.

@@ -45,6 +45,8 @@ pub struct Metrics {
     pub http_answers: Family<Http, Counter>,
     /// Notifications that were published.
     pub published: Family<Published, Counter>,
+    /// Turns of tenants in what goes on in the background that failed.
+    pub tenants_passed_over: Counter,
     /// Inboxes that a sync had something for, or that were moved on in the log by it.
     pub syncs: Counter,
     /// Items that syncs put into them.
@@ -69,6 +71,8 @@ pub struct Metrics {
     pub bus_sent: Counter,
     /// Notices that other nodes sent and that did not arrive.
     pub bus_lost: Counter,
+    /// Seconds that this node's clock is ahead of the database's.
+    pub clock_skew: Gauge<f64, AtomicU64>,
     /// Database statements, without begin and commit, and without those of the bus.
     pub statements: Counter,
     /// Database connections, as they are when somebody asks.
@@ -84,6 +88,9 @@ impl Default for Metrics {
         let bus_lag = Gauge::default();
         let lag = "How long the newest own notice took there and back";
         registry.register_with_unit("bus_lag", lag, Unit::Seconds, bus_lag.clone());
+        let clock_skew = Gauge::default();
+        let skew = "How far this node's clock is ahead of the database's";
+        registry.register_with_unit("clock_skew", skew, Unit::Seconds, clock_skew.clone());
         let pool_timeouts = "How often no database connection was free in time";
         registry.register("pool_timeouts", pool_timeouts, POOL_TIMEOUTS.clone());
         let mut of = Of(registry);
@@ -97,6 +104,7 @@ impl Default for Metrics {
             rate_alone: of.counted("rate_alone", "Operations whose rate Redis did not count in time"),
             http_answers: of.counted("http_answers", "HTTP answers"),
             published: of.counted("published", "Notifications published"),
+            tenants_passed_over: of.counted("tenants_passed_over", "Turns of tenants in the background that failed"),
             syncs: of.counted("syncs", "Inboxes brought up to the end of the log"),
             items_made: of.counted("items_made", "Inbox items made by syncs"),
             sessions: of.counted("sessions", "Open sockets and event streams"),
@@ -109,6 +117,7 @@ impl Default for Metrics {
             bus_lag,
             bus_sent: of.counted("bus_sent", "Messages with notices to other nodes"),
             bus_lost: of.counted("bus_lost", "Notices of other nodes that did not arrive"),
+            clock_skew,
             statements: of.counted("statements", "Database statements"),
             connections: of.counted("connections", "Database connections"),
             registry: Registry::default(),

@@ -15,6 +15,17 @@ pub use insert::{Existing, Rows, insert};
 /// are read in other ways than ten.
 const LISTED: usize = 16;
 
+/// The most entries of a list in a statement, and of the rows that a list is read for: longer ones go in several statements.
+///
+/// Several such lists stay below SQLite's 32,766 values, and MariaDB turns a longer one into a table of its own.
+pub const LIST: usize = 1000;
+
+/// The most values of a statement that SQLite takes, as it is built by default.
+const SQLITE_VALUES: usize = 32_766;
+
+/// The most values of a statement that PostgreSQL and MySQL take.
+const VALUES: usize = 65_535;
+
 /// A statement in the making: text as it is pushed, values as they are bound.
 #[derive(Debug)]
 pub struct Sql {
@@ -55,8 +66,9 @@ impl Sql {
     /// Adds ` IN (…)` over 64-bit ids.
     ///
     /// The text depends on how many there are only by powers of two (the last one is repeated; on PostgreSQL more than
-    /// sixteen are an array), so that the statement stays prepared. No id at all matches nothing.
+    /// sixteen are an array), so that the statement stays prepared. No id at all matches nothing. At most [`LIST`].
     pub fn in_ids<T: Copy + Into<i64>>(&mut self, ids: &[T]) -> &mut Self {
+        debug_assert!(ids.len() <= LIST, "a list of {} ids in {}", ids.len(), self.text);
         let ids: Vec<i64> = ids.iter().map(|id| (*id).into()).collect();
         if self.backend == DbBackend::Postgres && ids.len() > LISTED {
             self.push(" = ANY(");
@@ -66,7 +78,7 @@ impl Sql {
                 .push("::bigint[])");
         }
         let last = ids.last().copied().unwrap_or(-1);
-        let padded = ids.len().next_power_of_two();
+        let padded = padded(ids.len());
         self.push(" IN (");
         for place in 0..padded {
             if place > 0 {
@@ -77,9 +89,10 @@ impl Sql {
         self.push(")")
     }
 
-    /// Adds ` IN (…)` over texts, padded in the same way.
+    /// Adds ` IN (…)` over texts, padded in the same way. At most [`LIST`].
     pub fn in_texts(&mut self, texts: &[&str]) -> &mut Self {
-        let padded = texts.len().next_power_of_two();
+        debug_assert!(texts.len() <= LIST, "a list of {} texts in {}", texts.len(), self.text);
+        let padded = padded(texts.len());
         self.push(" IN (");
         for place in 0..padded {
             if place > 0 {
@@ -102,7 +115,26 @@ impl Sql {
     pub fn for_update(&mut self) -> &mut Self {
         match self.backend {
             DbBackend::Sqlite => self,
+            DbBackend::Postgres => self.push(" FOR NO KEY UPDATE"),
             _ => self.push(" FOR UPDATE"),
+        }
+    }
+
+    /// Ends a SELECT that keeps others from deleting the rows it returns, though not from doing the same, nor, on PostgreSQL,
+    /// from changing what is no key of them.
+    pub fn for_key_share(&mut self) -> &mut Self {
+        match self.backend {
+            DbBackend::Postgres => self.push(" FOR KEY SHARE"),
+            _ => self.for_share(),
+        }
+    }
+
+    /// Ends a SELECT that keeps others from changing or deleting the rows it returns, though not from doing the same.
+    pub fn for_share(&mut self) -> &mut Self {
+        match self.backend {
+            DbBackend::Sqlite => self,
+            DbBackend::MySql => self.push(" LOCK IN SHARE MODE"),
+            _ => self.push(" FOR SHARE"),
         }
     }
 
@@ -113,6 +145,8 @@ impl Sql {
 
     /// As it is, for EXPLAIN and for the database.
     pub fn into_statement(self) -> Statement {
+        let most = if self.backend == DbBackend::Sqlite { SQLITE_VALUES } else { VALUES };
+        debug_assert!(self.values.len() <= most, "{} values in {:.1000}", self.values.len(), self.text);
         Statement::from_sql_and_values(self.backend, self.text, self.values)
     }
 
@@ -130,4 +164,9 @@ impl Sql {
     pub async fn run(self, db: &impl ConnectionTrait) -> Result<u64> {
         Ok(db.execute_raw(self.into_statement()).await.map(|done: ExecResult| done.rows_affected())?)
     }
+}
+
+/// With how many entries a list is written.
+fn padded(many: usize) -> usize {
+    many.next_power_of_two().min(LIST.max(many))
 }

@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use crate::app::App;
 use crate::domain::chore::Chore;
-use crate::domain::{live, notification, sweep, tally};
+use crate::domain::{job, live, notification, sweep, tally, user};
 use crate::error::Result;
 use crate::hub::Bus;
 
@@ -20,8 +20,11 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How often the schedule is looked at: what is due goes out within a second.
 const PUBLISH: Duration = Duration::from_millis(500);
 
-/// How often a node asks whether a chore is due, and its own.
+/// How often a node asks whether a chore is due, and its own, and whether a job is waiting.
 const CHORES: Duration = Duration::from_secs(5);
+
+/// How often this node's clock is compared with the database's.
+const CLOCKS: Duration = Duration::from_secs(5);
 
 /// The loops of a server; they end when this is dropped.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
         });
     }
     every(&mut loops, app, LOOK, "the end of the log cannot be looked at", |app| async move { live::look(&app).await });
+    every(&mut loops, app, CLOCKS, "the clocks cannot be compared", |app| async move { app.compare_clocks().await });
     every(&mut loops, app, PUBLISH, "what is due cannot be published", |app| async move {
         notification::publish_due(&app).await.map(drop)
     });
@@ -52,12 +56,23 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
         Ok(())
     });
     every(&mut loops, app, CHORES, "what is old cannot be deleted", |app| async move {
-        if Chore::Sweep.is_ours(&app).await? {
+        if !app.agreed.is_in_doubt() && Chore::Sweep.is_ours(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "sweep");
             let swept = sweep::sweep(&app).instrument(span).await?;
             tracing::info!(?swept, "swept");
         }
         Ok(())
+    });
+    every(&mut loops, app, CHORES, "what is left of users who are gone cannot be deleted", |app| async move {
+        if Chore::Orphans.is_ours(&app).await? {
+            let span = tracing::debug_span!(target: "tidings::trace", "orphans");
+            let found = user::sweep_orphans(&app).instrument(span).await?;
+            tracing::info!(found, "looked for what is left of users who are gone");
+        }
+        Ok(())
+    });
+    every(&mut loops, app, CHORES, "jobs cannot be looked for", |app| async move {
+        job::work(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
     Ok(Worker { _loops: loops })
 }

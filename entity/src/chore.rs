@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "chore")]
 pub struct Model {
-    /// `count` or `sweep`.
+    /// `count`, `sweep` or `orphans`.
     #[sea_orm(primary_key, auto_increment = false)]
     pub name: String,
     /// The node that moves this on does it; milliseconds since 1970.

@@ -12,6 +12,7 @@ pub mod chore;
 pub mod default_preference;
 pub mod group_subscription;
 pub mod inbox_item;
+pub mod job;
 pub mod message_type;
 pub mod notification;
 pub mod preference;

@@ -26,11 +26,13 @@ pub struct Model {
     /// When `last_seq` was published, in milliseconds; it never goes back, whatever the nodes'
     /// clocks say.
     pub published_at: i64,
-    /// Raised by every change of types, reasons, defaults and groups: a cached catalogue is checked
-    /// against it.
+    /// Raised by every change of types, reasons, codes of views and defaults: a cached catalogue is
+    /// checked against it.
     pub catalogue_version: i64,
     /// Raised when the text of something that is published is amended.
     pub text_version: i64,
+    /// How many users were erased. What was looked up while it was the same is still there.
+    pub erased_count: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,
 }

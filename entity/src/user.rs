@@ -22,8 +22,10 @@ pub struct Model {
     pub seen_seq: Seq,
     /// How many channels he listens to, so that `behind?` can choose the cheaper way.
     pub subscription_count: i64,
-    /// Raised by whatever changes what his inbox or his profile shows, but for what arrives in the inbox.
+    /// Raised by whatever changes what the inbox shows, but for what arrives in it.
     pub version: i64,
+    /// Raised by whatever changes the profile.
+    pub profile_version: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,
 }

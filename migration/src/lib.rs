@@ -16,6 +16,8 @@ mod m20261121_000006_server;
 mod m20261121_000010_view;
 mod m20261121_000011_after_sending;
 mod m20261121_000012_remembered_overviews;
+mod m20261122_000013_jobs;
+mod m20261122_000016_profile_version;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -32,6 +34,8 @@ impl MigratorTrait for Migrator {
             Box::new(m20261121_000010_view::Migration),
             Box::new(m20261121_000011_after_sending::Migration),
             Box::new(m20261121_000012_remembered_overviews::Migration),
+            Box::new(m20261122_000013_jobs::Migration),
+            Box::new(m20261122_000016_profile_version::Migration),
         ]
     }
 }

@@ -1,5 +1,7 @@
 //! The same over each of the three drivers.
 
+use std::time::Duration;
+
 use sea_orm::{DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr, Statement};
 use sea_query_sqlx::SqlxValues;
 use sqlx::mysql::MySqlConnection;
@@ -7,6 +9,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, IntoArguments};
+use tokio::time::Instant;
 
 use super::pool::{Connections, Lent};
 
@@ -52,6 +55,21 @@ impl Any {
             Self::Postgres(connections) => AnyLent::Postgres(connections.lend().await?),
             Self::MySql(connections) => AnyLent::MySql(connections.lend().await?),
         })
+    }
+
+    /// Until when whoever asks now for a connection waits for it.
+    pub fn waits_until(&self) -> Instant {
+        each!(Self, self, connections => connections.waits_until())
+    }
+
+    /// How many there may be.
+    pub fn many(&self) -> usize {
+        each!(Self, self, connections => connections.many())
+    }
+
+    /// How long a connection is waited for.
+    pub fn patience(&self) -> Duration {
+        each!(Self, self, connections => connections.patience())
     }
 
     /// How many are open, and how many of them nobody uses.

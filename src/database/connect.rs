@@ -15,11 +15,33 @@ use super::any::Any;
 use super::pool::Connections;
 use crate::error::{Error, Result};
 
-/// How long a request waits for a connection before it is told that the server is overloaded.
+/// How long a request waits for a connection before it is told that the server is overloaded, with whatever it has waited for
+/// before in a line of others who want the same.
 pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a request waits for the one connection that writes to a file.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a request waits for the one connection that writes to a file: as long as an operation may take.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long that connection waits for another program that writes to the file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What each connection to PostgreSQL is told.
+///
+/// A row that others hold is waited for for 5 s, no statement takes longer than 30 s, and a transaction in which nothing happens for
+/// a minute is one whose node has gone: all of it is over on the server, too, so that whatever it locked is free again. Since
+/// PostgreSQL 14 the server notices itself that nobody waits for an answer any more.
+const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; \
+    SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '1min'; SET tcp_keepalives_idle = 20; \
+    SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; \
+    SELECT set_config(name, '2s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'";
+
+/// The same for MySQL and MariaDB, each of which passes over what is for the other.
+const MYSQL: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION innodb_lock_wait_timeout = 5, \
+    lock_wait_timeout = 5 /*!50708 , max_execution_time = 30000 */ \
+    /*M!100101 , max_statement_time = 30 */ /*M!100300 , idle_transaction_timeout = 60 */";
+
+/// How long migrations wait for those of another server, as on the other databases.
+const MIGRATION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Prepared statements kept a connection. Ours are about fifty, some of them in ten lengths.
 const STATEMENTS: usize = 500;
@@ -43,16 +65,17 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .map_err(unreadable)?
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(Duration::from_secs(10))
+        .busy_timeout(LOCK_TIMEOUT)
         .pragma("cache_size", "-8192")
         .pragma("temp_store", "memory")
         .statement_cache_capacity(STATEMENTS)
         .optimize_on_close(true, None)
         .disable_statement_logging();
     let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
+    let file = options.get_filename().to_owned();
     let options = options.pragma("query_only", "on");
     let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::Sqlite(read), Any::Sqlite(write)))
+    Ok(Database::over(Any::Sqlite(read.clone()), Any::Sqlite(write), Any::Sqlite(read), Some(&file)))
 }
 
 /// With plans that no value has a say in: a range or a probe of a key each, which is what the statements are written for.
@@ -66,9 +89,9 @@ async fn postgres(url: &str, connections: u32) -> Result<Database> {
         .application_name("tidings")
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
-    let plans = "SET plan_cache_mode = force_generic_plan";
-    let shared = Connections::open(options, Some(plans), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::Postgres(shared.clone()), Any::Postgres(shared)))
+    let aside = Connections::open(options.clone(), Some(POSTGRES), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    let shared = Connections::open(options, Some(POSTGRES), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    Ok(Database::over(Any::Postgres(shared.clone()), Any::Postgres(shared), Any::Postgres(aside), None))
 }
 
 /// READ COMMITTED, as on PostgreSQL: with MySQL's own REPEATABLE READ, sync would lock all that it reads, and would
@@ -78,9 +101,9 @@ async fn mysql(url: &str, connections: u32) -> Result<Database> {
         .map_err(unreadable)?
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
-    let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-    let shared = Connections::open(options, Some(isolation), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared)))
+    let aside = Connections::open(options.clone(), Some(MYSQL), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    let shared = Connections::open(options, Some(MYSQL), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared), Any::MySql(aside), None))
 }
 
 /// A connection of its own for the migrator, which asks for the ORM's.
@@ -90,7 +113,9 @@ pub async fn for_migrations(connections: &Any) -> Result<DatabaseConnection> {
     }
     Ok(match connections {
         Any::Sqlite(connections) => {
-            let pool = single().connect_with(connections.options().clone()).await.map_err(away)?;
+            // Another server that has just been started may be migrating it.
+            let options = connections.options().clone().busy_timeout(MIGRATION_TIMEOUT);
+            let pool = single().connect_with(options).await.map_err(away)?;
             SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
         }
         Any::Postgres(connections) => {

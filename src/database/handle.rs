@@ -1,15 +1,25 @@
 //! What statements are run with.
 
 use std::fmt::{self, Debug, Formatter};
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::{Duration, Instant};
 
 use sea_orm::metric::Info;
 use sea_orm::prelude::async_trait::async_trait;
-use sea_orm::{ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement};
+use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement};
 use tokio::sync::Mutex;
+use tokio::time::{timeout, timeout_at};
 
+use super::Database;
 use super::any::{Any, AnyLent};
+use super::health::Health;
+use super::pool::hurried;
+use super::share::Share;
+use crate::error::Ailment;
+use crate::hub::{Hub, Notice};
+
+/// How long it may take to take a transaction back.
+const ROLLBACK: Duration = Duration::from_secs(1);
 
 type Observer = dyn Fn(&Info<'_>) + Send + Sync;
 
@@ -39,6 +49,14 @@ impl Observers {
 pub struct Reader {
     pub(super) connections: Any,
     pub(super) observers: Observers,
+    pub(super) health: Arc<Health>,
+}
+
+impl Reader {
+    async fn lend(&self) -> Result<AnyLent, DbErr> {
+        self.health.answers()?;
+        self.connections.lend().await
+    }
 }
 
 #[async_trait]
@@ -48,22 +66,23 @@ impl ConnectionTrait for Reader {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        let mut lent = self.connections.lend().await?;
-        self.observers.watch(&statement, lent.run(&statement)).await
+        let mut lent = self.lend().await?;
+        self.observers.watch(&statement, self.health.bound(lent.run(&statement))).await
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
-        self.connections.lend().await?.run_text(text).await
+        let mut lent = self.lend().await?;
+        self.health.bound(lent.run_text(text)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        let mut lent = self.connections.lend().await?;
-        self.observers.watch(&statement, lent.one(&statement)).await
+        let mut lent = self.lend().await?;
+        self.observers.watch(&statement, self.health.bound(lent.one(&statement))).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        let mut lent = self.connections.lend().await?;
-        self.observers.watch(&statement, lent.all(&statement)).await
+        let mut lent = self.lend().await?;
+        self.observers.watch(&statement, self.health.bound(lent.all(&statement))).await
     }
 }
 
@@ -71,25 +90,84 @@ impl ConnectionTrait for Reader {
 #[derive(Debug)]
 pub struct Transaction {
     connection: Mutex<AnyLent>,
+    /// Kept for as long as the connection.
+    share: Share,
     backend: DbBackend,
     observers: Observers,
+    health: Arc<Health>,
+    hub: Arc<Hub>,
+    /// What open sessions are told once it is committed.
+    notices: Lock<Vec<Notice>>,
 }
 
 impl Transaction {
-    pub(super) async fn begin(connections: &Any, observers: Observers) -> Result<Self, DbErr> {
-        let mut lent = connections.lend().await?;
-        lent.begin().await?;
-        Ok(Self { connection: Mutex::new(lent), backend: connections.backend(), observers })
+    /// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
+    pub(super) async fn begin(db: &Database) -> Result<Self, DbErr> {
+        let health = db.read.health.clone();
+        health.answers()?;
+        health.is_in_place()?;
+        let until = db.write.waits_until();
+        let late = |_| DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
+        let share = timeout_at(until, db.shares.take()).await.map_err(late)?;
+        let mut lent = hurried(until, db.write.lend()).await?;
+        health.bound(lent.begin()).await.map_err(|error| health.noted(error))?;
+        Ok(Self {
+            connection: Mutex::new(lent),
+            share,
+            backend: db.write.backend(),
+            observers: db.read.observers.clone(),
+            health,
+            hub: db.hub.clone(),
+            notices: Lock::default(),
+        })
     }
 
-    /// Lets all of it take hold.
+    /// Open sessions, here and on other nodes, are told this once the transaction is committed, whether or not its caller
+    /// is still there. Taken back, it tells nothing.
+    pub fn tell(&self, notice: Notice) {
+        if !notice.is_empty() {
+            self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        }
+    }
+
+    /// Lets all of it take hold, and tells the hub what there is to tell.
+    ///
+    /// Where there is anything, that goes on when the caller goes away in the middle. It is told even where the answer to
+    /// the commit got lost, after which nobody knows: a notice too many does no harm.
     pub async fn commit(self) -> Result<(), DbErr> {
-        self.connection.into_inner().end("COMMIT").await
+        let Self { connection, share, health, hub, notices, .. } = self;
+        let mut lent = connection.into_inner();
+        let notices = notices.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let committed = async move {
+            let ended = health.bound(lent.end("COMMIT")).await.map_err(|error| health.noted(error));
+            // While the connection is open: the last one to close takes SQLite's log away.
+            let kept = ended.and_then(|()| health.has_kept());
+            drop((lent, share));
+            kept
+        };
+        if notices.is_empty() {
+            return committed.await;
+        }
+        let committing = tokio::spawn(async move {
+            let ended = committed.await;
+            for notice in notices {
+                hub.tell(notice);
+            }
+            ended
+        });
+        committing.await.unwrap_or_else(|cause| Err(DbErr::Custom(format!("a commit was cut off: {cause}"))))
     }
 
-    /// Takes all of it back.
+    async fn watch<T>(&self, statement: &Statement, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+        let done = self.observers.watch(statement, self.health.bound(work)).await;
+        done.map_err(|error| self.health.noted(error))
+    }
+
+    /// Takes all of it back. Where that takes long, as after a statement that was given up, the connection is closed instead.
     pub async fn rollback(self) -> Result<(), DbErr> {
-        self.connection.into_inner().end("ROLLBACK").await
+        let mut lent = self.connection.into_inner();
+        let ended = timeout(ROLLBACK, lent.end("ROLLBACK")).await;
+        ended.unwrap_or_else(|_| Err(Ailment::Slow.error()))
     }
 }
 
@@ -101,20 +179,21 @@ impl ConnectionTrait for Transaction {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.observers.watch(&statement, lent.run(&statement)).await
+        self.watch(&statement, lent.run(&statement)).await
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
-        self.connection.lock().await.run_text(text).await
+        let mut lent = self.connection.lock().await;
+        self.health.bound(lent.run_text(text)).await.map_err(|error| self.health.noted(error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.observers.watch(&statement, lent.one(&statement)).await
+        self.watch(&statement, lent.one(&statement)).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.observers.watch(&statement, lent.all(&statement)).await
+        self.watch(&statement, lent.all(&statement)).await
     }
 }

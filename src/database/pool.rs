@@ -4,6 +4,7 @@
 //! statement. Here a connection whose answer was read to its end goes back as it is, and only one that was left in the
 //! middle of something is looked after.
 
+use std::cell::Cell;
 use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
@@ -14,10 +15,20 @@ use deadpool::managed::{
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use sqlx::{ConnectOptions, Connection};
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// How long opening a connection may take, or the answer of one that has rested.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+tokio::task_local! {
+    /// Until when the first connection of a task is waited for at the most, where others have waited for it already.
+    static HURRY: Cell<Option<Instant>>;
+}
+
+/// Does work that waits for its first connection until this instant at the longest.
+pub fn hurried<F: Future>(until: Instant, work: F) -> impl Future<Output = F::Output> {
+    HURRY.scope(Cell::new(Some(until)), work)
+}
+
+/// How long one that has rested may take to answer before another one is used.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long a database that is starting is waited for: less, so that whoever waited in vain is told why.
 const STARTS_WITHIN: Duration = Duration::from_millis(2_500);
@@ -117,24 +128,27 @@ fn is_starting(cause: &sqlx::Error) -> bool {
 
 /// At most so many connections to one database.
 #[derive(Debug)]
-pub struct Connections<C: Driver>(Pool<Opener<C>>);
+pub struct Connections<C: Driver> {
+    pool: Pool<Opener<C>>,
+    patience: Duration,
+}
 
 impl<C: Driver> Clone for Connections<C> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { pool: self.pool.clone(), patience: self.patience }
     }
 }
 
 impl<C: Driver + 'static> Connections<C> {
-    /// Opens the first of at most `many` connections, each of which is told `greeting`. Whoever finds all of them lent waits
-    /// for `patience`.
+    /// Opens the first of at most `many` connections, each of which is told `greeting`. Nobody waits for one for longer than
+    /// `patience`, be it that all are lent or that none can be opened.
     pub async fn open(
         options: C::Options,
         greeting: Option<&'static str>,
         many: u32,
         patience: Duration,
     ) -> Result<Self, DbErr> {
-        let timeouts = Timeouts { wait: Some(patience), create: Some(ANSWERS_WITHIN), recycle: Some(ANSWERS_WITHIN) };
+        let timeouts = Timeouts { recycle: Some(ANSWERS_WITHIN), ..Timeouts::default() };
         let pool = Pool::builder(Opener { options, greeting })
             .max_size(many as usize)
             .timeouts(timeouts)
@@ -142,39 +156,55 @@ impl<C: Driver + 'static> Connections<C> {
             .runtime(Runtime::Tokio1)
             .build()
             .expect("there is a runtime for the time-outs");
-        let connections = Self(pool);
+        let connections = Self { pool, patience };
         drop(connections.lend().await?);
-        tokio::spawn(close_the_rested(connections.0.weak()));
+        tokio::spawn(close_the_rested(connections.pool.weak()));
         Ok(connections)
     }
 
     /// What they are opened with.
     pub fn options(&self) -> &C::Options {
-        &self.0.manager().options
+        &self.pool.manager().options
     }
 
     /// A connection for one statement or one transaction.
     ///
-    /// Fails with `ConnectionAcquire` where none became free, and with `Conn` where none can be opened.
+    /// Fails with `ConnectionAcquire` where none could be had in time, and with `Conn` where none can be opened.
     pub async fn lend(&self) -> Result<Lent<C>, DbErr> {
-        match self.0.get().await {
-            Ok(connection) => Ok(Lent { connection: Some(connection), is_busy: false, in_transaction: false }),
-            Err(PoolError::Timeout(_)) => Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)),
-            Err(PoolError::Backend(cause)) => Err(DbErr::Conn(RuntimeErr::SqlxError(cause.into()))),
-            Err(_) => Err(DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)),
+        match timeout_at(self.waits_until(), self.pool.get()).await {
+            Ok(Ok(connection)) => Ok(Lent { connection: Some(connection), is_busy: false, in_transaction: false }),
+            Err(_) | Ok(Err(PoolError::Timeout(_))) => Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)),
+            Ok(Err(PoolError::Backend(cause))) => Err(DbErr::Conn(RuntimeErr::SqlxError(cause.into()))),
+            Ok(Err(_)) => Err(DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)),
         }
+    }
+
+    /// Until when whoever asks now waits.
+    pub fn waits_until(&self) -> Instant {
+        let own = Instant::now() + self.patience;
+        HURRY.try_with(Cell::take).ok().flatten().map_or(own, |until| until.min(own))
+    }
+
+    /// How many there may be.
+    pub fn many(&self) -> usize {
+        self.pool.status().max_size
+    }
+
+    /// How long one is waited for.
+    pub fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// How many are open, and how many of them nobody uses.
     pub fn count(&self) -> (usize, usize) {
-        let status = self.0.status();
+        let status = self.pool.status();
         (status.size, status.available)
     }
 
     /// Closes them; those that are lent, when they are given back.
     pub async fn close(&self) {
-        let rested = self.0.retain(|_, _| false);
-        self.0.close();
+        let rested = self.pool.retain(|_, _| false);
+        self.pool.close();
         close(rested.removed).await;
     }
 }
@@ -192,7 +222,7 @@ async fn close_the_rested<C: Driver>(pool: WeakPool<Opener<C>>) {
 async fn close<C: Driver>(connections: Vec<C>) {
     for connection in connections {
         // Nobody has any more use for it, however that ends.
-        let _ = connection.close().await;
+        let _ = timeout(GIVEN_UP_WITHIN, connection.close()).await;
     }
 }
 

@@ -1,4 +1,6 @@
-//! The catalogue of a tenant: message types, reasons, groups, codes of views and default preferences.
+//! The catalogue of a tenant: message types, reasons, codes of views and default preferences.
+//!
+//! Groups are no part of it: there may be thousands, and they come and go (`channel::group`).
 //!
 //! It is kept in memory, whole, and is never stale where it matters: every change raises the tenant's
 //! `catalogue_version`, and what relies on the catalogue (an overview, a list, a send) compares the version in the
@@ -12,32 +14,21 @@ mod view_code;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use entity::ids::{ChannelId, TypeId};
+use entity::ids::TypeId;
 use sea_orm::QueryResult;
+use tokio::time::timeout;
 
-use super::channel;
 use super::preference::Scope;
 use super::tenant::{Tenant, head};
 use crate::app::App;
-use crate::database::Transaction;
-use crate::error::Result;
+use crate::database::{ACQUIRE_TIMEOUT, Transaction};
+use crate::error::{Error, Result};
 use crate::sql::Sql;
 
 pub use message_type::{MessageType, ReadPolicy, TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
 pub use template::{Scene, TargetScene, Template, Templates, Text};
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
-
-/// A group as announcements address it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// What its announcements are published to.
-    pub channel: ChannelId,
-    /// The partner's code of it.
-    pub code: String,
-    /// For people.
-    pub title: Option<String>,
-}
 
 /// All of a tenant's catalogue, at one version.
 #[derive(Debug)]
@@ -48,8 +39,6 @@ pub struct Catalogue {
     pub types: Vec<Arc<MessageType>>,
     /// Reason → the actions it subscribes to.
     pub reasons: BTreeMap<String, Vec<String>>,
-    /// By code.
-    pub groups: BTreeMap<String, Group>,
     /// (scope, action or type) → on or off.
     pub defaults: BTreeMap<(Scope, i64), bool>,
     /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
@@ -78,17 +67,24 @@ impl Catalogue {
 
 /// The catalogue as this process last saw it: for what checks its version against the database itself.
 pub async fn cached(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
-    match app.caches.catalogues.get(&tenant.id).await {
-        Some(catalogue) => Ok(catalogue),
-        None => load(app, tenant).await,
-    }
+    fitting(app, tenant, |_| true).await
 }
 
-/// The catalogue at `version` or newer.
+/// The catalogue at `version`, or as it is now: another than is remembered may be an older one, of a database that was restored.
 pub async fn at(app: &App, tenant: &Tenant, version: i64) -> Result<Arc<Catalogue>> {
-    match app.caches.catalogues.get(&tenant.id).await {
-        Some(catalogue) if catalogue.version >= version => Ok(catalogue),
-        _ => load(app, tenant).await,
+    fitting(app, tenant, |catalogue| catalogue.version == version).await
+}
+
+/// The one that is remembered, if it fits; else as it is now. Whoever waited for another one's reading goes by that, if it fits.
+async fn fitting(app: &App, tenant: &Tenant, fits: impl Fn(&Catalogue) -> bool) -> Result<Arc<Catalogue>> {
+    let known = async || app.caches.catalogues.get(&tenant.id).await.filter(|catalogue| fits(catalogue));
+    if let Some(catalogue) = known().await {
+        return Ok(catalogue);
+    }
+    let _reading = timeout(ACQUIRE_TIMEOUT, tenant.catalogue.lock()).await.map_err(|_| Error::busy())?;
+    match known().await {
+        Some(catalogue) => Ok(catalogue),
+        None => load(app, tenant).await,
     }
 }
 
@@ -120,23 +116,11 @@ async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
         by_id: types.iter().map(|kind| (kind.id, kind.clone())).collect(),
         types,
         reasons: reason::all(app, tenant).await?,
-        groups: groups(app, tenant).await?,
         view_codes: view_code::all(app, tenant).await?,
         defaults: defaults(app, tenant).await?,
     });
     app.caches.catalogues.insert(tenant.id, catalogue.clone()).await;
     Ok(catalogue)
-}
-
-async fn groups(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, Group>> {
-    let read = |row: &QueryResult| -> Result<(String, Group)> {
-        let code: String = row.try_get("", "code")?;
-        Ok((code.clone(), Group { channel: row.try_get("", "id")?, code, title: row.try_get("", "title")? }))
-    };
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT id, code, title FROM channel WHERE tenant_id = ").bind(tenant.id);
-    sql.push(" AND kind = ").bind(channel::Kind::Group as i16);
-    sql.all(&app.db.read).await?.iter().map(read).collect()
 }
 
 async fn defaults(app: &App, tenant: &Tenant) -> Result<BTreeMap<(Scope, i64), bool>> {

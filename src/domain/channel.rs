@@ -2,26 +2,30 @@
 //!
 //! Subscribing to a target, following a user and being in a group are the same thing: a row of `subscription`.
 
+mod close;
 mod follow;
 mod group;
 mod listen;
+mod sweep;
 mod target;
 
 use std::collections::HashMap;
 
-use entity::ids::{ChannelId, UserId};
+use entity::ids::ChannelId;
 use sea_orm::{ConnectionTrait, Value};
 
 use super::tenant::Tenant;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
-use crate::sql::{Existing, Rows, Sql, insert};
+use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
+pub use close::{close_actor, step as close_step};
 pub use follow::{follow, following, unfollow};
 pub use group::{
-    Group, add_members, delete as delete_group, find as find_group, member_counts, of_user as groups_of,
-    remove_members, save as save_group,
+    Group, add_members, all as groups, delete as delete_group, find as find_group, held as held_groups, member_counts,
+    named as named_groups, of_user as groups_of, remove_members, save as save_group,
 };
+pub use sweep::sweep;
 pub use target::{
     Listener, Subscribed, Target, TopicSubscription, resolve_actions, subscribe, subscriptions, unsubscribe,
 };
@@ -38,13 +42,16 @@ pub enum Kind {
     Target = 2,
     /// All that a user does.
     Actor = 3,
-    /// A group that was deleted, or somebody who was erased: who listened keeps what was published to it.
+    /// A group that was deleted, or somebody who was erased: who listened keeps what was published to it, and is then taken
+    /// off (`close`).
     Deleted = 9,
 }
 
 /// A channel as the tenant calls it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
+    /// All members of the group with this code.
+    Group(String),
     /// An action on a target.
     Target { target_type: String, target_id: String, action: String },
     /// All that the user with this row does.
@@ -57,6 +64,7 @@ const SEPARATOR: char = '\u{1f}';
 impl Code {
     fn kind(&self) -> Kind {
         match self {
+            Self::Group(_) => Kind::Group,
             Self::Target { .. } => Kind::Target,
             Self::Actor(_) => Kind::Actor,
         }
@@ -64,6 +72,7 @@ impl Code {
 
     fn text(&self) -> String {
         match self {
+            Self::Group(code) => code.clone(),
             Self::Target { target_type, target_id, action } => {
                 format!("{target_type}{SEPARATOR}{target_id}{SEPARATOR}{action}")
             }
@@ -85,14 +94,14 @@ pub struct Audience {
     pub groups: Vec<ChannelId>,
 }
 
-/// Those of the channels that exist: nobody ever listened to the others. One statement a kind.
+/// Those of the channels of targets and actors that exist: nobody ever listened to the others. One statement a kind.
 pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code]) -> Result<HashMap<Code, Audience>> {
     let mut audiences: HashMap<Code, Audience> = HashMap::new();
     for kind in [Kind::Target, Kind::Actor] {
         let wanted: HashMap<String, &Code> =
             codes.iter().filter(|code| code.kind() == kind).map(|code| (code.text(), code)).collect();
         let texts: Vec<&str> = wanted.keys().map(String::as_str).collect();
-        for texts in texts.chunks(1000) {
+        for texts in texts.chunks(LIST) {
             let mut sql = Sql::new(db);
             sql.push("SELECT c.id, c.code, g.group_channel_id FROM channel c LEFT JOIN group_subscription g ")
                 .push("ON g.target_channel_id = c.id WHERE c.tenant_id = ")
@@ -113,29 +122,11 @@ pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code
     Ok(audiences)
 }
 
-/// Nobody hears any more of what a user does. Costs the same however many follow him: the channel lives on, deaf.
-pub async fn deafen_actor(txn: &Transaction, tenant: &Tenant, user: UserId) -> Result<()> {
-    let code = Code::Actor(user.0);
-    if let Some(audience) = audiences(txn, tenant, &[code]).await?.into_values().next() {
-        deafen(txn, audience.channel).await?;
-    }
-    Ok(())
-}
-
-/// Takes a channel out of use: what was published to it stays, and its code is free again.
-async fn deafen(txn: &Transaction, channel: ChannelId) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE channel SET kind = ").bind(Kind::Deleted as i16);
-    sql.push(", code = ").bind(channel.to_string()).push(" WHERE id = ").bind(channel);
-    sql.run(txn).await?;
-    Ok(())
-}
-
-/// The rows of channels of one kind, in the order of `codes`, making those that are missing.
+/// The rows of channels of one kind, in the order of `codes`, making those that are missing. Until the transaction ends they
+/// are not swept; others may open them at the same time.
 async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> Result<Vec<ChannelId>> {
-    let existing = audiences(txn, tenant, codes).await?;
-    let missing: Vec<&Code> = codes.iter().filter(|code| !existing.contains_key(*code)).collect();
-    let mut made = HashMap::new();
+    let mut rows = hold(txn, tenant, codes).await?;
+    let missing: Vec<&Code> = codes.iter().filter(|code| !rows.contains_key(&code.text())).collect();
     if !missing.is_empty() {
         let row = |code: &&Code| -> Vec<Value> {
             vec![tenant.id.into(), (code.kind() as i16).into(), code.text().into(), now.into()]
@@ -144,11 +135,27 @@ async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> R
         let values = missing.iter().map(row).collect();
         insert(txn, Rows { table: "channel", columns, values }, Existing::Kept).await?;
         let missing: Vec<Code> = missing.into_iter().cloned().collect();
-        made = audiences(txn, tenant, &missing).await?;
+        rows.extend(hold(txn, tenant, &missing).await?);
     }
-    codes
-        .iter()
-        .map(|code| existing.get(code).or(made.get(code)).map(|audience| audience.channel))
-        .map(|channel| channel.ok_or_else(|| Error::internal("a channel vanished while being made")))
-        .collect()
+    let vanished = || Error::Unavailable("a channel is being swept: try again in a moment".into());
+    codes.iter().map(|code| rows.get(&code.text()).copied().ok_or_else(vanished)).collect()
+}
+
+/// The rows of those of the channels (of one kind) that there are, by their codes, each kept from being deleted.
+async fn hold(txn: &Transaction, tenant: &Tenant, codes: &[Code]) -> Result<HashMap<String, ChannelId>> {
+    let Some(kind) = codes.first().map(Code::kind) else { return Ok(HashMap::new()) };
+    let texts: Vec<String> = codes.iter().map(Code::text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut rows = HashMap::with_capacity(codes.len());
+    for texts in texts.chunks(LIST) {
+        let mut sql = Sql::new(txn);
+        // With a column that is not in `channel_code`: where all are, MySQL locks that index's entry and not the row.
+        sql.push("SELECT c.id, c.code, c.created_at FROM channel c WHERE c.tenant_id = ").bind(tenant.id);
+        sql.push(" AND c.kind = ").bind(kind as i16).push(" AND c.code").in_texts(texts);
+        sql.push(" ORDER BY c.id").for_share();
+        for row in sql.all(txn).await? {
+            rows.insert(row.try_get("", "code")?, row.try_get("", "id")?);
+        }
+    }
+    Ok(rows)
 }

@@ -13,6 +13,8 @@ pub enum Chore {
     Count,
     /// Deleting what is past the retention window.
     Sweep,
+    /// Deleting what is left of users who are none any more.
+    Orphans,
 }
 
 impl Chore {
@@ -20,6 +22,7 @@ impl Chore {
         match self {
             Self::Count => "count",
             Self::Sweep => "sweep",
+            Self::Orphans => "orphans",
         }
     }
 
@@ -28,6 +31,7 @@ impl Chore {
         match self {
             Self::Count => 10_000,
             Self::Sweep => 3_600_000,
+            Self::Orphans => 86_400_000,
         }
     }
 

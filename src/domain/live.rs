@@ -13,6 +13,7 @@ mod mailbox;
 mod members;
 mod newer;
 mod overviews;
+mod resume;
 mod room;
 mod touched;
 mod viewer;
@@ -32,13 +33,14 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::Item;
 use crate::error::Result;
-use crate::sql::Sql;
+use crate::sql::{LIST, Sql};
 use audience::Reader;
 use mailbox::{Mailbox, Slot};
 use room::Room;
 
 pub use items::{Feed, items};
 pub use overviews::{Watch, overviews};
+pub use resume::Resuming;
 pub use views::{Lookout, views};
 
 /// The rooms of this process.
@@ -119,7 +121,7 @@ fn enter(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, event: impl FnOnce(
         tokio::spawn(Room::new(app.clone(), tenant.clone(), inbox).run());
         events
     });
-    // The room takes itself out of the map under the same lock before it stops receiving.
+    // The room takes itself out of the map under the same lock before it stops receiving, also where it panics.
     let _ = room.send(event(session));
     app.metrics.subscriptions.inc();
     Seat { app: app.clone(), room: room.clone(), user, session }
@@ -136,7 +138,7 @@ impl Live {
 }
 
 /// Looks at what nobody tells: the end of the log and the version of the catalogue of every tenant with somebody connected,
-/// should the hub have missed something, and what has expired since the last look. Two statements.
+/// should the hub have missed something, and what has expired since the last look. Two statements for a thousand tenants.
 pub async fn look(app: &App) -> Result<()> {
     let now = app.now();
     let tenants: Vec<TenantId> =
@@ -145,22 +147,29 @@ pub async fn look(app: &App) -> Result<()> {
         app.live.expired_upto.store(now, Ordering::Relaxed);
         return Ok(());
     }
+    for tenants in tenants.chunks(LIST) {
+        look_at(app, tenants, now).await?;
+    }
+    app.live.expired_upto.store(now, Ordering::Relaxed);
+    Ok(())
+}
+
+async fn look_at(app: &App, tenants: &[TenantId], now: Millis) -> Result<()> {
     let db = &app.db.read;
     let mut sql = Sql::new(db);
-    sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").in_ids(&tenants);
+    sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").in_ids(tenants);
     for row in sql.all(db).await? {
         let (last_seq, catalogue_version) = (row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?);
         app.live.tell(row.try_get("", "id")?, Event::Head { last_seq, catalogue_version });
     }
     let mut gone: HashMap<TenantId, Vec<Seq>> = HashMap::new();
-    for (tenant, seq) in expired(app, &tenants, (app.live.expired_upto.load(Ordering::Relaxed), now)).await? {
+    for (tenant, seq) in expired(app, tenants, (app.live.expired_upto.load(Ordering::Relaxed), now)).await? {
         gone.entry(tenant).or_default().push(seq);
     }
     for tenant in tenants {
-        let seqs = gone.remove(&tenant).unwrap_or_default();
-        app.live.tell(tenant, Event::Expired { seqs, upto: now });
+        let seqs = gone.remove(tenant).unwrap_or_default();
+        app.live.tell(*tenant, Event::Expired { seqs, upto: now });
     }
-    app.live.expired_upto.store(now, Ordering::Relaxed);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod commit;
 mod content;
 mod draft;
 mod envelope;
+mod grouped;
 mod list;
 mod publish;
 mod schedule;
@@ -22,8 +23,7 @@ use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
-use crate::hub::Notice;
-use crate::sql::Sql;
+use crate::sql::{LIST, Sql};
 
 pub use amend::{Patch, retract, update};
 pub use commit::Outbox;
@@ -84,7 +84,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// Where a notification is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// It waits for its time.
     Scheduled,
@@ -204,7 +204,7 @@ fn read(row: &QueryResult, catalogue: &Catalogue) -> Result<Notification> {
 /// The numbers and fingerprints of what was sent under idempotency keys.
 async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
-    for keys in keys.chunks(1000) {
+    for keys in keys.chunks(LIST) {
         let mut sql = Sql::new(db);
         sql.push("SELECT n.idempotency_key, n.id, n.fingerprint FROM notification n WHERE n.tenant_id = ");
         sql.bind(tenant.id).push(" AND n.idempotency_key").in_texts(keys);
@@ -213,12 +213,4 @@ async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> R
         }
     }
     Ok(found)
-}
-
-/// Tells sessions what was committed, and the tenant how far his log goes now.
-fn tell(app: &App, tenant: &Tenant, notice: Notice) {
-    if let Some((_, end)) = notice.seqs.last() {
-        tenant.saw(*end);
-    }
-    app.hub.tell(notice);
 }

@@ -14,8 +14,8 @@ use entity::ids::{Seq, UserId};
 
 use super::catalogue::{self, Catalogue, MessageType};
 use super::inbox::Item;
-use super::inbox::standing;
-use super::tenant::Tenant;
+use super::inbox::standing::{self, Reach, Verdict};
+use super::tenant::{Tenant, head};
 use super::view;
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -70,10 +70,8 @@ pub struct Overview {
     pub cap: Option<i64>,
     /// In catalogue order.
     pub types: Vec<TypeOverview>,
-    /// The inbox is complete up to here.
+    /// It shows the inbox as of this place in the log.
     pub cursor: Seq,
-    /// It may hold what is newer than that, for something is missing yet.
-    pub is_behind: bool,
     /// Of the catalogue that it shows.
     pub catalogue_version: i64,
 }
@@ -149,15 +147,19 @@ pub async fn of(
             overviews.entry(user).and_modify(|overview| overview.views = unread);
         }
     }
+    if overviews.len() < users.len() {
+        // One of them was erased: whoever asks again finds who has the id now.
+        head(&app.db.read, tenant).await?;
+    }
     Ok(overviews)
 }
 
-/// Reads overviews, once what is missing in the inboxes has been put there.
+/// Reads overviews, those of inboxes that are behind once what is missing has been put there.
 async fn anew(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], wish: Wish) -> Result<HashMap<UserId, Overview>> {
     let mut catalogue = catalogue::cached(app, tenant).await?;
-    let mut is_synced = false;
+    let (mut users, mut reach, mut overviews) = (users.to_vec(), Reach::End, HashMap::with_capacity(users.len()));
     loop {
-        let want = match Want::new(&wish, &catalogue) {
+        let want = match Want::new(&wish, &catalogue, reach) {
             Ok(want) => want,
             Err(error) => {
                 let seen = catalogue.version;
@@ -168,10 +170,19 @@ async fn anew(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], wish: Wish
                 continue;
             }
         };
-        let reading = tenant.readings.read(app, tenant, users, want).await?;
-        match standing::check(app, tenant, &reading.standings, &catalogue, &mut is_synced).await? {
-            Some(newer) => catalogue = newer,
-            None => return Ok(reading.overviews),
+        let reading = tenant.readings.read(app, tenant, &users, want).await?;
+        match standing::check(app, tenant, &reading.standings, &catalogue).await? {
+            Verdict::Outdated(newer) => catalogue = newer,
+            Verdict::WereBehind(behind) => {
+                // What was read of the others stands.
+                let stands = |user: &UserId| behind.binary_search(user).is_err();
+                overviews.extend(reading.overviews.into_iter().filter(|(user, _)| stands(user)));
+                (users, reach) = (behind, Reach::Cursor);
+            }
+            Verdict::Stands => {
+                overviews.extend(reading.overviews);
+                return Ok(overviews);
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What users want to hear, by action and by message type, with the tenant's defaults below.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use entity::ids::{ActionId, UserId};
-use sea_orm::{ConnectionTrait, Value};
+use sea_orm::Value;
 
 use super::catalogue::{Catalogue, current, raise_version};
 use super::check;
@@ -13,10 +13,16 @@ use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, Rows, Sql, insert};
+use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
-/// The most preferences of each kind in one call.
+/// The most preferences of each kind in one call, and of actions that a user may have of their own.
 const CHANGES: usize = 1000;
+
+/// The most actions of a tenant.
+const ACTIONS: i64 = 100_000;
+
+/// Where a tenant has so many, preferences make no more: users who think up actions leave room for those that are sent.
+const PREFERRED: i64 = 10_000;
 
 /// What a preference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,47 +67,56 @@ pub struct Change {
     pub enabled: Option<bool>,
 }
 
-/// The rows of actions, made when they are first mentioned.
+/// The rows of actions that are sent, made when they are first mentioned. `CONFLICT` beyond 100,000 of a tenant.
 pub async fn actions(app: &App, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, ActionId>> {
-    let mut known = HashMap::with_capacity(codes.len());
-    let mut unknown: Vec<&str> = Vec::new();
-    for code in codes {
-        match app.caches.actions.get(&(tenant.id, code.clone())).await {
-            Some(action) => drop(known.insert(code.clone(), action)),
-            None if unknown.contains(&code.as_str()) => {}
-            None => unknown.push(code),
-        }
-    }
-    if unknown.is_empty() {
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    made(app, tenant, &codes, ACTIONS).await
+}
+
+/// The rows of actions; those that are missing are made, unless the tenant then had more than `most`.
+async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<HashMap<String, ActionId>> {
+    let mut known = found(app, tenant, codes).await?;
+    let missing: BTreeSet<&str> = codes.iter().filter(|code| !known.contains_key(**code)).copied().collect();
+    if missing.is_empty() {
         return Ok(known);
     }
-    let mut found = find_actions(&app.db.read, tenant, &unknown).await?;
-    unknown.retain(|code| !found.contains_key(*code));
-    if !unknown.is_empty() {
-        let rows = || unknown.iter().map(|code| vec![Value::from(tenant.id), (*code).into()]).collect();
-        transaction!(app.db, |txn| {
-            let columns = &["tenant_id", "code"];
-            insert(txn, Rows { table: "action", columns, values: rows() }, Existing::Kept).await
-        })?;
-        found.extend(find_actions(&app.db.read, tenant, &unknown).await?);
-    }
-    for (code, action) in found {
-        app.caches.actions.insert((tenant.id, code.clone()), action).await;
-        known.insert(code, action);
-    }
+    let missing = Vec::from_iter(missing);
+    let rows = || missing.iter().map(|code| vec![Value::from(tenant.id), (*code).into()]).collect();
+    transaction!(app.db, |txn| {
+        let columns = &["tenant_id", "code"];
+        insert(txn, Rows { table: "action", columns, values: rows() }, Existing::Kept).await?;
+        let mut sql = Sql::new(txn);
+        sql.push("SELECT count(*) AS many FROM action WHERE tenant_id = ").bind(tenant.id);
+        let many: i64 = sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?;
+        if many > most {
+            return Err(Error::Conflict(format!("beyond {most} actions of a tenant no new ones are made here")));
+        }
+        Ok(())
+    })?;
+    known.extend(found(app, tenant, &missing).await?);
     Ok(known)
 }
 
-async fn find_actions(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
-    let mut found = HashMap::new();
-    for codes in codes.chunks(1000) {
-        let mut sql = Sql::new(db);
-        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND code").in_texts(codes);
-        for row in sql.all(db).await? {
-            found.insert(row.try_get("", "code")?, row.try_get("", "id")?);
+/// The rows of those of the actions that there are.
+async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
+    let mut known = HashMap::with_capacity(codes.len());
+    let mut unknown: BTreeSet<&str> = BTreeSet::new();
+    for code in codes {
+        match app.caches.actions.get(&(tenant.id, (*code).to_owned())).await {
+            Some(action) => drop(known.insert((*code).to_owned(), action)),
+            None => drop(unknown.insert(code)),
         }
     }
-    Ok(found)
+    for codes in Vec::from_iter(unknown).chunks(LIST) {
+        let mut sql = Sql::new(&app.db.read);
+        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND code").in_texts(codes);
+        for row in sql.all(&app.db.read).await? {
+            let (code, action): (String, ActionId) = (row.try_get("", "code")?, row.try_get("", "id")?);
+            app.caches.actions.insert((tenant.id, code.clone()), action).await;
+            known.insert(code, action);
+        }
+    }
+    Ok(known)
 }
 
 /// All switches of a user.
@@ -130,17 +145,16 @@ async fn by_action(
     own: &BTreeMap<(Scope, i64), bool>,
 ) -> Result<Vec<Preference>> {
     let named = |(scope, id): &(Scope, i64)| (*scope == Scope::Action).then_some(*id);
-    let ids: Vec<i64> = own.keys().chain(catalogue.defaults.keys()).filter_map(named).collect();
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").in_ids(&ids);
-    let mut actions = Vec::new();
-    for row in sql.all(&app.db.read).await? {
-        let key = (Scope::Action, row.try_get::<i64>("", "id")?);
-        let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
-        actions.push(Preference { code: row.try_get("", "code")?, enabled, is_own: own.contains_key(&key) });
+    let ids: BTreeSet<i64> = own.keys().chain(catalogue.defaults.keys()).filter_map(named).collect();
+    let mut actions = Vec::with_capacity(ids.len());
+    for ids in Vec::from_iter(ids).chunks(LIST) {
+        let mut sql = Sql::new(&app.db.read);
+        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").in_ids(ids);
+        for row in sql.all(&app.db.read).await? {
+            let key = (Scope::Action, row.try_get::<i64>("", "id")?);
+            let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
+            actions.push(Preference { code: row.try_get("", "code")?, enabled, is_own: own.contains_key(&key) });
+        }
     }
     actions.sort_by(|a, b| a.code.cmp(&b.code));
     Ok(actions)
@@ -148,7 +162,7 @@ async fn by_action(
 
 /// Sets switches of a user. What was published before stays as he had it then: his inbox is synced first.
 ///
-/// Switching a mandatory type off is `BAD_USER_INPUT`.
+/// Switching a mandatory type off is `BAD_USER_INPUT`; more than 1,000 actions of their own are a `CONFLICT`.
 pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change], types: &[Change]) -> Result<()> {
     let catalogue = current(app, tenant).await?;
     for (place, change) in types.iter().enumerate() {
@@ -162,10 +176,24 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change]
     sync::caught_up(app, tenant, &[user]).await?;
     transaction!(app.db, |txn| {
         sync::within(txn, tenant, &[user], app.now()).await?;
-        set(txn, "preference", "user_id", user.into(), &changes).await
-    })?;
-    app.hub.tell(Notice::changed(tenant.id, &[user]));
-    Ok(())
+        txn.tell(Notice::changed(tenant.id, &[user]));
+        let before = own_actions(txn, user).await?;
+        set(txn, "preference", "user_id", user.into(), &changes).await?;
+        let after = own_actions(txn, user).await?;
+        if after > before && usize::try_from(after).is_ok_and(|many| many > CHANGES) {
+            let message = format!("a user has at most {CHANGES} preferences of actions: put some back to the default");
+            return Err(Error::Conflict(message));
+        }
+        Ok(())
+    })
+}
+
+/// How many actions a user has switched on or off.
+async fn own_actions(txn: &Transaction, user: UserId) -> Result<i64> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT count(*) AS many FROM preference f WHERE f.user_id = ").bind(user);
+    sql.push(" AND f.scope = ").bind(Scope::Action as i16);
+    Ok(sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?)
 }
 
 /// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.
@@ -199,11 +227,19 @@ async fn resolve(
     for (place, change) in by_action.iter().enumerate() {
         check::code(&format!("actions[{place}].code"), &change.code)?;
     }
-    let codes: Vec<String> = by_action.iter().map(|change| change.code.clone()).collect();
-    let known = actions(app, tenant, &codes).await?;
+    // What goes back to the default needs no row, if there is none yet.
+    let codes = |is_set: bool| {
+        let named = by_action.iter().filter(move |change| change.enabled.is_some() == is_set);
+        named.map(|change| change.code.as_str()).collect::<Vec<_>>()
+    };
+    let mut known = made(app, tenant, &codes(true), PREFERRED).await?;
+    known.extend(found(app, tenant, &codes(false)).await?);
     for change in by_action {
-        let action = known.get(&change.code).ok_or_else(|| Error::internal("an action vanished while being made"))?;
-        changes.insert((Scope::Action, action.0), change.enabled);
+        match known.get(&change.code) {
+            Some(action) => drop(changes.insert((Scope::Action, action.0), change.enabled)),
+            None if change.enabled.is_none() => {}
+            None => return Err(Error::internal("an action vanished while being made")),
+        }
     }
     Ok(changes)
 }

@@ -6,20 +6,19 @@
 use entity::ids::{Seq, TenantId, UserId};
 use sea_orm::DbBackend;
 
-use super::tenant::{self, Tenant};
-use super::{tally, user, view};
+use super::tenant::{self, Failures, Tenant};
+use super::{channel, tally, user, view};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
-use crate::error::Result;
-use crate::hub::Notice;
+use crate::error::{Error, Result};
 use crate::sql::Sql;
 
 /// Rows of one transaction.
 const ROWS: i64 = 2000;
 
 /// Users whose inboxes are looked through in one statement.
-const USERS: i64 = 2000;
+const USERS: i64 = 200;
 
 /// For so long what has expired stays where it is, in milliseconds: a node whose clock is behind may yet show and count it.
 const CLOCKS: Millis = 300_000;
@@ -37,12 +36,21 @@ pub struct Swept {
     pub publications: u64,
     pub items: u64,
     pub notifications: u64,
+    /// Channels that nobody listens to, and to which nothing is published any more.
+    pub channels: u64,
     /// Views that nobody touched for a year, and keys of activities past the retention window.
     pub views: u64,
 }
 
-/// Deletes everything that is past the retention window, of all tenants, and items that have expired.
+/// Deletes everything that is past the retention window, of all tenants, and items that have expired. Where a tenant fails, the
+/// others go on, and then the first failure is returned.
+///
+/// It goes by the database's clock, and only where this node's says about the same: `UNAVAILABLE` otherwise.
 pub async fn sweep(app: &App) -> Result<Swept> {
+    app.compare_clocks().await?;
+    if app.agreed.is_in_doubt() {
+        return Err(Error::Unavailable(format!("{}: nothing is deleted until they agree", app.agreed.told())));
+    }
     let now = app.now();
     let old = Old { published: now - app.config.retention_millis(), expired: now - CLOCKS };
     // Of what is old, nothing is counted any more from here on.
@@ -50,20 +58,22 @@ pub async fn sweep(app: &App) -> Result<Swept> {
     let mut swept = Swept::default();
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT t.id FROM tenant t ORDER BY t.id");
+    let mut failures = Failures::default();
     for row in sql.all(&app.db.read).await? {
-        let tenant = tenant::by_id(app, row.try_get::<TenantId>("", "id")?).await?;
-        sweep_tenant(app, &tenant, old, &mut swept).await?;
+        let tenant = row.try_get("", "id")?;
+        failures.note(app, tenant, sweep_tenant(app, tenant, old, &mut swept).await);
     }
     loop {
         let views = view::sweep(app).await?;
         swept.views += views;
         if views == 0 {
-            return Ok(swept);
+            return failures.end().map(|()| swept);
         }
     }
 }
 
-async fn sweep_tenant(app: &App, tenant: &Tenant, old: Old, swept: &mut Swept) -> Result<()> {
+async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) -> Result<()> {
+    let tenant = &*tenant::by_id(app, tenant).await?;
     let upto = Seq(user::before(&app.db.read, tenant, old.published).await?);
     let is_news = swept_upto(app, tenant).await? < upto;
     if is_news {
@@ -82,6 +92,7 @@ async fn sweep_tenant(app: &App, tenant: &Tenant, old: Old, swept: &mut Swept) -
         })?;
     }
     swept.notifications += transaction!(app.db, |txn| delete_cancelled(txn, tenant, old.published).await)?;
+    swept.channels += channel::sweep(app, tenant).await?;
     Ok(())
 }
 
@@ -155,7 +166,6 @@ async fn sweep_inboxes(app: &App, tenant: &Tenant, upto: Seq, expired: Millis) -
                 }
             }
             transaction!(app.db, |txn| delete_marks(txn, users, upto).await)?;
-            app.hub.tell(Notice::changed(tenant.id, users));
         }
         match last {
             Some(last) => after = last,
@@ -224,7 +234,7 @@ async fn delete_items(
     sql.push(")");
     let deleted = sql.run(txn).await?;
     if deleted > 0 {
-        user::changed(txn, users).await?;
+        user::changed(txn, tenant, users).await?;
     }
     Ok(deleted)
 }

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use count::{count, settle_all};
-pub use settle::settle;
+pub use settle::{settle, settle_up_to};
 
 const SPAN: [&str; 6] = ["user_id", "is_read", "type_id", "after_seq", "upto_seq", "created_at"];
 
@@ -43,7 +43,9 @@ pub async fn arrived(
         // Ranges of `inbox_item`'s key, with constants for MySQL.
         sql.push("FROM inbox_item i JOIN users u ON u.id = i.user_id WHERE i.user_id").in_ids(users);
         sql.push(" AND i.seq > ").bind(after).push(" AND i.seq <= ").bind(upto).push(" AND i.seq > u.cursor_seq");
-        push_published(&mut sql);
+        push_published(&mut sql, |sql| {
+            sql.push("u.tenant_id");
+        });
         sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
     } else {
         sql.push(&format!("INSERT INTO tally_span ({}) SELECT u.id, FALSE, 0, u.cursor_seq, ", SPAN.join(", ")));
@@ -54,10 +56,11 @@ pub async fn arrived(
     Ok(())
 }
 
-/// Adds a condition: what was addressed to the user `u` by name, without a publication, was counted when it was sent.
-fn push_published(sql: &mut Sql) {
-    sql.push(" AND (SELECT p.seq FROM publication p WHERE p.tenant_id = u.tenant_id AND p.seq = i.seq LIMIT 1)");
-    sql.push(" IS NOT NULL");
+/// Adds a condition: what was addressed to a user by name, without a publication, was counted when it was sent.
+fn push_published(sql: &mut Sql, tenant: impl Fn(&mut Sql)) {
+    sql.push(" AND (SELECT p.seq FROM publication p WHERE p.tenant_id = ");
+    tenant(sql);
+    sql.push(" AND p.seq = i.seq LIMIT 1) IS NOT NULL");
 }
 
 /// Items of a type that were neither marked by themselves nor below the mark are read now, up to `upto`.

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use entity::ids::{ChannelId, Seq, TenantId};
 use futures_util::FutureExt;
 use sea_orm::ConnectionTrait;
+use tokio::sync::Mutex;
 
 use super::channel;
+use super::live::Resuming;
 use super::notification::Outbox;
 use super::overview::{Questions, Readings};
+use super::user::Mentions;
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
@@ -33,8 +36,16 @@ pub struct Tenant {
     pub questions: Questions,
     /// Overviews that wait to be read together.
     pub readings: Readings,
+    /// Sessions that wait to hear together where they begin, and what they missed.
+    pub resuming: Resuming,
+    /// Users who are to be looked up together.
+    pub mentions: Mentions,
+    /// Held by whoever reads the catalogue anew, so that nobody else does at the same time.
+    pub(super) catalogue: Mutex<()>,
     /// The end of the log as this process last saw it: it may have gone on.
     end: AtomicI64,
+    /// How many users were erased, as this process last saw it: there may be more.
+    erased_count: AtomicI64,
 }
 
 impl Tenant {
@@ -47,6 +58,25 @@ impl Tenant {
     pub fn saw(&self, end: Seq) {
         self.end.fetch_max(end.0, Ordering::Relaxed);
     }
+
+    /// Forgets what was beyond a place, for the log seems to end there: the database was restored. Nothing is believed of what
+    /// comes after it until it is seen again, so that it does no harm where that is not so.
+    pub fn went_back(&self, end: Seq) {
+        self.end.fetch_min(end.0, Ordering::Relaxed);
+    }
+
+    /// How many of the tenant's users were erased, as this process last saw it: there may be more.
+    ///
+    /// Whom it knew when it was less is looked up anew. So it matters not when a process hears of an erasure, only that
+    /// whoever writes something about a user makes sure that they are one (`user::held`, `inbox::sync`, `notification::send`).
+    pub fn erased_count(&self) -> i64 {
+        self.erased_count.load(Ordering::SeqCst)
+    }
+
+    /// Remembers how many users were erased.
+    pub fn saw_erased(&self, count: i64) {
+        self.erased_count.fetch_max(count, Ordering::SeqCst);
+    }
 }
 
 async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
@@ -57,15 +87,14 @@ async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
     find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))
 }
 
-/// The tenant called `code`, made now if this is his first mention.
+/// The tenant called `code`, made now if this is the first mention. Whoever asks at the same time gets the same one.
 pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     if let Some(tenant) = app.caches.tenants.get(code).await {
         return Ok(tenant);
     }
     // Boxed, since this is in every request, and rare.
-    let tenant = Arc::new(found_or_made(app, code).boxed().await?);
-    app.caches.tenants.insert(code.to_owned(), tenant.clone()).await;
-    Ok(tenant)
+    let finding = async { found_or_made(app, code).await.map(Arc::new) }.boxed();
+    app.caches.tenants.try_get_with(code.to_owned(), finding).await.map_err(Error::shared)
 }
 
 /// The tenant with this row, which must be there.
@@ -79,7 +108,7 @@ pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
 async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push(
-        "SELECT t.id, t.id_key, c.id AS everyone FROM tenant t JOIN channel c ON c.tenant_id = t.id AND c.kind = ",
+        "SELECT t.id, t.id_key, t.erased_count, c.id AS everyone FROM tenant t JOIN channel c ON c.tenant_id = t.id AND c.kind = ",
     )
     .bind(channel::Kind::Everyone as i16)
     .push(" WHERE t.code = ")
@@ -91,10 +120,14 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
         code: code.to_owned(),
         seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
         everyone: row.try_get("", "everyone")?,
-        outbox: Outbox::default(),
+        outbox: Outbox::new(app),
         questions: Questions::new(app),
         readings: Readings::new(app),
+        resuming: Resuming::new(app),
+        mentions: Mentions::new(app),
+        catalogue: Mutex::default(),
         end: AtomicI64::new(0),
+        erased_count: AtomicI64::new(row.try_get("", "erased_count")?),
     }))
 }
 
@@ -126,10 +159,32 @@ async fn make(app: &App, code: &str) -> Result<()> {
     })
 }
 
-/// The newest entry of the log and the version of the catalogue, as they are now.
+/// The newest entry of the log and the version of the catalogue, as they are now. Notes how many users were erased.
 pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(entity::ids::Seq, i64)> {
     let mut sql = Sql::new(db);
-    sql.push("SELECT last_seq, catalogue_version FROM tenant WHERE id = ").bind(tenant.id);
+    sql.push("SELECT erased_count, last_seq, catalogue_version FROM tenant WHERE id = ").bind(tenant.id);
     let row = sql.one(db).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    tenant.saw_erased(row.try_get("", "erased_count")?);
     Ok((row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?))
+}
+
+/// What goes wrong for tenants where something is done for one after the other: the others' turn comes all the same.
+#[derive(Debug, Default)]
+pub struct Failures(Option<Error>);
+
+impl Failures {
+    /// Notes and tells what came of a tenant's turn.
+    pub fn note<T>(&mut self, app: &App, tenant: TenantId, done: Result<T>) -> Option<T> {
+        done.map_err(|error| {
+            tracing::warn!(tenant = tenant.0, cause = error.told(), "a tenant is passed over");
+            app.metrics.tenants_passed_over.inc();
+            self.0.get_or_insert(error);
+        })
+        .ok()
+    }
+
+    /// The first thing that went wrong, once all had their turn.
+    pub fn end(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
 }

@@ -5,14 +5,15 @@
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::tenant::Tenant;
 use crate::app::App;
-use crate::database::ACQUIRE_TIMEOUT;
+use crate::database::{ACQUIRE_TIMEOUT, Party, hurried};
 use crate::error::{Error, Result};
 
 /// Does jobs of a tenant, and tells what became of each, in their order. Where it fails altogether nothing has been done,
@@ -26,9 +27,18 @@ pub struct Bounds {
     pub rounds: usize,
     /// So many things go into one round, unless a single job has more.
     pub things: usize,
-    /// Whoever has waited for longer than this until a round had room for him is told `UNAVAILABLE`.
+    /// Whoever has not got a connection after this is told `UNAVAILABLE`, whether they waited for a round or in it.
     pub patience: Duration,
+    /// Jobs of one round that are not done after this are done one by one, since one of them may have to wait for what somebody
+    /// holds. Only for work that may be given up at any moment.
+    pub splits_after: Option<Duration>,
 }
+
+/// A round that takes longer than this makes room for the next one: it may wait for what only one of its jobs needs.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// So much of its patience everybody keeps for the wait in the round.
+const IN_ROUND: Duration = Duration::from_millis(500);
 
 /// Jobs of one tenant, each a list of things to do; what becomes of one is an `O`.
 pub struct Together<T, O> {
@@ -39,6 +49,8 @@ pub struct Together<T, O> {
 
 struct Waiting<T, O> {
     jobs: Vec<Job<T, O>>,
+    /// By which the next job is told from others.
+    ticket: u64,
     /// Rounds, after each of which somebody looks here again.
     under_way: usize,
 }
@@ -48,6 +60,7 @@ struct Job<T, O> {
     things: Vec<T>,
     done: oneshot::Sender<Result<O>>,
     since: Instant,
+    ticket: u64,
 }
 
 impl<T, O> Debug for Together<T, O> {
@@ -62,27 +75,24 @@ impl Bounds {
     /// requests would share one, with fewer a request would wait for others' for longer.
     pub fn reading(app: &App, things: usize) -> Self {
         let connections = app.config.database.connections as usize;
-        Self { rounds: (connections / 4).max(1), things, patience: ACQUIRE_TIMEOUT }
+        Self { rounds: (connections / 4).max(1), things, patience: ACQUIRE_TIMEOUT, splits_after: Some(SLOW) }
     }
 }
 
 impl<T, O> Together<T, O> {
     /// None yet.
     pub fn new(work: Work<T, O>, bounds: Bounds) -> Arc<Self> {
-        Arc::new(Self { work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), under_way: 0 }) })
+        Arc::new(Self { work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), ticket: 0, under_way: 0 }) })
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting<T, O>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The jobs of the next round, but for those that nobody waits for any more, or has waited for too long. None where there
-    /// are no others: then there is one round less.
+    /// The jobs of the next round, but for those that nobody waits for any more. None where there are no others: then there is
+    /// one round less.
     fn next(&self) -> Vec<Job<T, O>> {
         let mut waiting = self.waiting();
-        for job in waiting.jobs.extract_if(.., |job| job.since.elapsed() > self.bounds.patience) {
-            let _ = job.done.send(Err(Error::busy()));
-        }
         waiting.jobs.retain(|job| !job.done.is_closed());
         if waiting.jobs.is_empty() {
             waiting.under_way -= 1;
@@ -102,68 +112,110 @@ impl<T: Send + 'static, O: Send + 'static> Together<T, O> {
     ///
     /// What has begun goes on when the caller goes away: it is then done, or not, but never half.
     pub async fn ask(self: &Arc<Self>, app: &Arc<App>, tenant: &Arc<Tenant>, things: Vec<T>) -> Result<O> {
-        let (done, outcome) = oneshot::channel();
-        let begins = {
+        let (done, mut outcome) = oneshot::channel();
+        let since = Instant::now();
+        let (ticket, begins) = {
             let mut waiting = self.waiting();
-            waiting.jobs.push(Job { things, done, since: Instant::now() });
+            waiting.ticket += 1;
+            let ticket = waiting.ticket;
+            waiting.jobs.push(Job { things, done, since, ticket });
             let begins = waiting.under_way < self.bounds.rounds;
             waiting.under_way += usize::from(begins);
-            begins
+            (ticket, begins)
         };
         if begins {
             tokio::spawn(rounds(self.clone(), app.clone(), tenant.clone()));
         }
-        outcome.await.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
+        let in_line = timeout_at(since + self.bounds.patience.saturating_sub(IN_ROUND), &mut outcome);
+        let outcome = match in_line.await {
+            Ok(outcome) => outcome,
+            Err(_) if self.leave(ticket) => return Err(Error::busy()),
+            Err(_) => outcome.await,
+        };
+        outcome.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
+    }
+
+    /// Takes a job out of the line; false where a round has begun with it.
+    fn leave(&self, ticket: u64) -> bool {
+        let mut waiting = self.waiting();
+        let place = waiting.jobs.iter().position(|job| job.ticket == ticket);
+        place.is_some_and(|place| {
+            waiting.jobs.remove(place);
+            true
+        })
     }
 }
 
-/// Makes room again where a round panicked; those who waited for it are told by their dropped channels.
-struct Room<'a, T, O>(&'a Together<T, O>);
-
-impl<T, O> Drop for Room<'_, T, O> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.waiting().under_way -= 1;
-        }
-    }
-}
-
-async fn rounds<T: Send, O: Send>(together: Arc<Together<T, O>>, app: Arc<App>, tenant: Arc<Tenant>) {
-    let _room = Room(&together);
+async fn rounds<T: Send + 'static, O: Send + 'static>(
+    together: Arc<Together<T, O>>,
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+) {
     loop {
         let jobs = together.next();
-        if jobs.is_empty() {
-            return;
-        }
-        let (mut jobs, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.things, job.done)).unzip();
-        let outcomes = outcomes(together.work, &app, &tenant, &mut jobs).await;
-        for (done, outcome) in waiting.into_iter().zip(outcomes) {
-            // Who has gone away does not want to know.
-            let _ = done.send(outcome);
+        let Some(first) = jobs.first() else { return };
+        let until = first.since + together.bounds.patience;
+        let round = hurried(until, round(together.clone(), app.clone(), tenant.clone(), jobs));
+        // Where one panics, those who waited for it are told by their dropped channels.
+        let _ = timeout(SLOW, tokio::spawn(Party::tenant(tenant.id).does(round))).await;
+    }
+}
+
+async fn round<T: Send + 'static, O: Send + 'static>(
+    together: Arc<Together<T, O>>,
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    jobs: Vec<Job<T, O>>,
+) {
+    let (mut jobs, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.things, job.done)).unzip();
+    let work = together.work;
+    let outcomes = outcomes(work, &app, &tenant, &mut jobs);
+    let outcomes = match together.bounds.splits_after.filter(|_| waiting.len() > 1) {
+        Some(most) => timeout(most, outcomes).await.unwrap_or_else(|_| Err(Error::held())),
+        None => outcomes.await,
+    };
+    // Who has gone away does not want to know.
+    match outcomes {
+        Ok(outcomes) => waiting.into_iter().zip(outcomes).for_each(|(done, outcome)| drop(done.send(outcome))),
+        Err(_) => {
+            for (mut job, done) in jobs.into_iter().zip(waiting) {
+                let (app, tenant, party) = (app.clone(), tenant.clone(), Party::tenant(tenant.id));
+                tokio::spawn(party.does(async move { drop(done.send(alone(work, &app, &tenant, &mut job).await)) }));
+            }
         }
     }
 }
 
-/// Does jobs at once. Where that fails, each by itself, so that one bears no blame for another.
+/// Does jobs at once. Where that fails, each by itself, so that one bears no blame for another. It fails itself where somebody holds
+/// what one of them needs: then nobody else is to wait for that one.
 async fn outcomes<T: Send, O: Send>(
     work: Work<T, O>,
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     jobs: &mut [Vec<T>],
-) -> Vec<Result<O>> {
+) -> Result<Vec<Result<O>>> {
     match work(app, tenant, jobs).await {
-        Ok(outcomes) => outcomes,
-        Err(error) if jobs.len() == 1 => vec![Err(error)],
+        Ok(outcomes) => Ok(outcomes),
+        Err(error) if jobs.len() == 1 => Ok(vec![Err(error)]),
+        Err(error) if error.is_held() => Err(error),
         // What may have been done must not be done again by us.
-        Err(Error::Unavailable(why)) => jobs.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect(),
+        Err(Error::Unavailable(why)) => Ok(jobs.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect()),
         Err(_) => {
             let mut outcomes = Vec::with_capacity(jobs.len());
             for job in jobs {
-                let alone = work(app, tenant, std::slice::from_mut(job)).await;
-                let lost = || Err(Error::internal("a job got lost"));
-                outcomes.push(alone.and_then(|mut only| only.pop().unwrap_or_else(lost)));
+                outcomes.push(alone(work, app, tenant, job).await);
             }
-            outcomes
+            Ok(outcomes)
         }
     }
+}
+
+async fn alone<T: Send, O: Send>(
+    work: Work<T, O>,
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    job: &mut Vec<T>,
+) -> Result<O> {
+    let lost = || Err(Error::internal("a job got lost"));
+    work(app, tenant, std::slice::from_mut(job)).await.and_then(|mut only| only.pop().unwrap_or_else(lost))
 }

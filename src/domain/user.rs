@@ -2,23 +2,28 @@
 
 mod erase;
 mod export;
+mod held;
+mod mention;
+mod orphan;
 
 use std::collections::HashMap;
 
 use entity::ids::UserId;
-use futures_util::FutureExt;
-use sea_orm::{ConnectionTrait, QueryResult, Value};
+use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::check;
-use super::tenant::Tenant;
+use super::tenant::{Tenant, head};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, Rows, Sql, insert};
+use crate::sql::{LIST, Sql};
 
-pub use erase::erase;
+pub use erase::{erase, step as erase_step};
 pub use export::export;
+pub use held::{again, gone, held, lost};
+pub use mention::{Mentions, Window, find, mention, mention_one, mention_within};
+pub use orphan::sweep as sweep_orphans;
 
 /// A user as others see him.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,75 +72,6 @@ impl Profile {
     }
 }
 
-/// The rows of users, in the order asked for, making those who were never mentioned. `field` is blamed for bad ids.
-pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[String]) -> Result<Vec<UserId>> {
-    for id in external_ids {
-        check::code(field, id)?;
-    }
-    let mut known = find(app, tenant, external_ids).await?;
-    let missing: Vec<&String> = {
-        let mut seen = std::collections::HashSet::new();
-        external_ids.iter().filter(|id| !known.contains_key(*id) && seen.insert(*id)).collect()
-    };
-    if !missing.is_empty() {
-        make(app, tenant, &missing).await?;
-        let missing: Vec<String> = missing.into_iter().cloned().collect();
-        known.extend(find(app, tenant, &missing).await?);
-    }
-    external_ids
-        .iter()
-        .map(|id| known.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made")))
-        .collect()
-}
-
-/// The row of one user, made now if this is his first mention.
-pub async fn mention_one(app: &App, tenant: &Tenant, field: &str, external_id: &str) -> Result<UserId> {
-    if let Some(id) = app.caches.users.get(&(tenant.id, external_id.to_owned())).await {
-        return Ok(id);
-    }
-    // Boxed, since this is in every request, and rare.
-    Ok(mention(app, tenant, field, &[external_id.to_owned()]).boxed().await?[0])
-}
-
-/// The rows of those users whom the tenant has heard of.
-pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<HashMap<String, UserId>> {
-    let mut known = HashMap::with_capacity(external_ids.len());
-    let mut unknown = Vec::new();
-    for id in external_ids {
-        match app.caches.users.get(&(tenant.id, id.clone())).await {
-            Some(user) => drop(known.insert(id.clone(), user)),
-            None => unknown.push(id.as_str()),
-        }
-    }
-    for ids in unknown.chunks(1000) {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT id, external_id FROM users WHERE tenant_id = ").bind(tenant.id).push(" AND external_id");
-        sql.in_texts(ids);
-        for row in sql.all(&app.db.read).await? {
-            let (user, id): (UserId, String) = (row.try_get("", "id")?, row.try_get("", "external_id")?);
-            app.caches.users.insert((tenant.id, id.clone()), user).await;
-            known.insert(id, user);
-        }
-    }
-    Ok(known)
-}
-
-/// The inbox of a new user reaches back as far as the retention window: his cursor stands before its first entry.
-async fn make(app: &App, tenant: &Tenant, external_ids: &[&String]) -> Result<()> {
-    let now = app.now();
-    let window = now - app.config.retention_millis();
-    transaction!(app.db, |txn| {
-        let cursor = before(txn, tenant, window).await?;
-        let values = external_ids
-            .iter()
-            .map(|id| vec![tenant.id.into(), (*id).clone().into(), Value::from(cursor), now.into()])
-            .collect();
-        let columns = &["tenant_id", "external_id", "cursor_seq", "created_at"];
-        insert(txn, Rows { table: "users", columns, values }, Existing::Kept).await?;
-        Ok(())
-    })
-}
-
 /// The newest seq published before `instant`. One statement, so that a send between two cannot be passed over.
 pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) -> Result<i64> {
     let mut sql = Sql::new(db);
@@ -149,26 +85,33 @@ pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) ->
     Ok(row.try_get("", "cursor_seq")?)
 }
 
-/// The profiles of users by their rows.
+/// The profiles of users by their rows: a statement for every thousand of them.
 pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, Profile>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(&Profile::columns("u")).push(" FROM users u WHERE u.tenant_id = ").bind(tenant.id);
-    sql.push(" AND u.id").in_ids(ids);
     let mut profiles = HashMap::with_capacity(ids.len());
-    for row in sql.all(&app.db.read).await? {
-        if let Some(profile) = Profile::read(&row, "u")? {
-            profiles.insert(profile.id, profile);
+    for ids in ids.chunks(LIST) {
+        let mut sql = Sql::new(&app.db.read);
+        sql.push("SELECT ").push(&Profile::columns("u")).push(" FROM users u WHERE u.tenant_id = ").bind(tenant.id);
+        sql.push(" AND u.id").in_ids(ids);
+        for row in sql.all(&app.db.read).await? {
+            if let Some(profile) = Profile::read(&row, "u")? {
+                profiles.insert(profile.id, profile);
+            }
         }
+    }
+    if profiles.len() < ids.len() {
+        // One of them was erased: whoever asks again finds who has the id now.
+        head(&app.db.read, tenant).await?;
     }
     Ok(profiles)
 }
 
 /// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
-/// shown again. What arrives needs no note.
-pub async fn changed(txn: &Transaction, users: &[UserId]) -> Result<()> {
+/// shown again, and open sessions are told when it is committed. What arrives needs no note.
+pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE users SET version = version + 1 WHERE id").in_ids(users);
     sql.run(txn).await?;
+    txn.tell(Notice::changed(tenant.id, users));
     Ok(())
 }
 
@@ -178,34 +121,40 @@ pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Re
     for (place, change) in changes.iter().enumerate() {
         check_profile(change).map_err(|error| error.within(&format!("inputs[{place}]")))?;
     }
+    again(|| save_all(app, tenant, &changes)).await
+}
+
+async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Result<Vec<UserId>> {
     let ids: Vec<String> = changes.iter().map(|change| change.external_id.clone()).collect();
     let users = mention(app, tenant, "inputs", &ids).await?;
     // The rows are locked in the order of their ids, or two calls over the same users could wait for each other.
-    let mut ordered: Vec<(UserId, &ProfileChange)> = users.iter().copied().zip(&changes).collect();
+    let mut ordered: Vec<(UserId, &ProfileChange)> = users.iter().copied().zip(changes).collect();
     ordered.sort_by_key(|(user, _)| *user);
+    let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
     transaction!(app.db, |txn| {
         for (user, change) in &ordered {
-            save_one(txn, *user, change).await?;
+            save_one(txn, tenant, *user, change).await?;
         }
+        // Whoever sent something is shown with it.
+        txn.tell(Notice { doubtful: changes.iter().any(tells), ..Notice::of(tenant.id) });
         Ok(())
     })?;
-    let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
-    // Whoever sent something is shown with it.
-    app.hub.tell(Notice { doubtful: changes.iter().any(tells), ..Notice::of(tenant.id) });
     Ok(users)
 }
 
-async fn save_one(txn: &impl ConnectionTrait, user: UserId, change: &ProfileChange) -> Result<()> {
+async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &ProfileChange) -> Result<()> {
     let fields = [("name", &change.name), ("avatar_url", &change.avatar_url), ("locale", &change.locale)];
     let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET version = version + 1");
+    sql.push("UPDATE users SET profile_version = profile_version + 1");
     for (column, value) in fields {
         if let Some(value) = value {
             sql.push(&format!(", {column} = ")).bind(value.clone());
         }
     }
     sql.push(" WHERE id = ").bind(user);
-    sql.run(txn).await?;
+    if sql.run(txn).await? == 0 {
+        return lost(txn, tenant).await;
+    }
     Ok(())
 }
 

@@ -187,13 +187,14 @@ async fn lock_some(
     Ok(found.len())
 }
 
-/// Adds ` AND (…)`: two columns hold one of the pairs. Each pair is a probe of an index over both; at most a few hundred,
+/// Adds ` AND (…)`: two columns hold one of the pairs. Each pair is a probe of an index over both; at most 256,
 /// for SQLite nests no deeper than 1,000. Padded as `Sql::in_ids` is. No pair at all matches nothing.
 fn push_pairs(sql: &mut Sql, (first, second): (&str, &str), pairs: &[(Value, Value)]) {
     let Some(last) = pairs.last() else {
         sql.push(" AND 1 = 0");
         return;
     };
+    debug_assert!(pairs.len() <= 256, "{} pairs", pairs.len());
     sql.push(" AND (");
     for place in 0..pairs.len().next_power_of_two() {
         let (one, other) = pairs.get(place).unwrap_or(last);

@@ -13,7 +13,7 @@ use super::scalars::Instant;
 use super::user::User;
 use crate::auth::Role;
 use crate::domain::channel::{self, Listener};
-use crate::domain::{catalogue, user};
+use crate::domain::user;
 use crate::error::Error;
 
 names!(Subscriptions, "SubscriptionConnection", "SubscriptionEdge");
@@ -124,8 +124,7 @@ impl GroupQuery {
     /// The tenant's groups, by code. Any role.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
-        let catalogue = catalogue::current(call.app, call.tenant).await?;
-        Ok(Groups::list(catalogue.groups.values().cloned().collect()))
+        Ok(Groups::list(channel::groups(call.app, call.tenant).await?))
     }
 }
 
@@ -140,7 +139,8 @@ impl GroupMutation {
         Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
     }
 
-    /// Users hear what is sent to the group from now on; at most 10,000 a call. SERVICE, ADMIN.
+    /// Users hear what is sent to the group from now on; at most 10,000 a call. Where it fails, some may be in the group already,
+    /// and the same call again adds the rest. SERVICE, ADMIN.
     async fn add_group_members(&self, ctx: &Context<'_>, code: String, users: Vec<ID>) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &strings(users)).await?))
@@ -210,7 +210,8 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. USER for himself; SERVICE and ADMIN for any `user` or `group`.
+    /// Subscribes to actions on a target, from now on. USER for himself; SERVICE and ADMIN for any `user` or `group`. `CONFLICT`
+    /// where a user would then have more than 20,000 subscriptions, follows and groups together.
     async fn subscribe(&self, ctx: &Context<'_>, input: SubscribeInput) -> Result<SubscribePayload> {
         let call = Call::of(ctx);
         let target = input.target.into();
@@ -243,7 +244,7 @@ impl SubscribeMutation {
     }
 
     /// The follower (the token's user; SERVICE and ADMIN name one) hears of what `user` does from now on: reminders with
-    /// him as their sender. Returns the followed.
+    /// him as their sender. Returns the followed. `CONFLICT` as with `subscribe`.
     async fn follow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;

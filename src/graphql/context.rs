@@ -7,6 +7,7 @@ use entity::ids::UserId;
 
 use crate::app::App;
 use crate::auth::{Claims, Role};
+use crate::database::Party;
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::user;
 use crate::error::{Error, Result};
@@ -25,6 +26,14 @@ impl Viewer {
     pub async fn of(app: &App, claims: Claims) -> Result<Self> {
         let tenant = tenant::named(app, &claims.tenant).await?;
         Ok(Self { tenant, role: claims.role, sub: claims.sub })
+    }
+
+    /// Whose transactions a request of theirs begins.
+    pub fn party(&self) -> Party {
+        match self.role {
+            Role::User => Party::user(self.tenant.id, &self.sub),
+            Role::Service | Role::Admin => Party::tenant(self.tenant.id),
+        }
     }
 }
 

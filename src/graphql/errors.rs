@@ -45,7 +45,7 @@ pub fn code(error: &Error) -> &'static str {
         Error::NotFound { .. } => "NOT_FOUND",
         Error::BadInput { .. } => "BAD_USER_INPUT",
         Error::Conflict(_) => "CONFLICT",
-        Error::Unavailable(_) => "UNAVAILABLE",
+        Error::Unavailable(_) | Error::Erased => "UNAVAILABLE",
         Error::RateLimited { .. } => "RATE_LIMITED",
         Error::Config(_) | Error::Internal(_) => "INTERNAL",
     }

@@ -93,6 +93,13 @@ impl Guard {
         }
     }
 
+    /// Waits until none of those that passed is under way any more.
+    pub async fn landed(&self, app: &App) {
+        let all = u32::try_from(app.config.limits.in_flight).unwrap_or(u32::MAX);
+        // Nobody closes them.
+        let _ = self.places.acquire_many(all).await;
+    }
+
     /// Lets a request pass with its document parsed, or answers why not. Without a viewer only introspection passes.
     ///
     /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations.

@@ -204,14 +204,20 @@ pub async fn inbox_page(
     let asked = |field| ctx.look_ahead().field("pageInfo").field(field).exists();
     let ends = (page.items.first().map(|item| item.seq), page.items.last().map(|item| item.seq));
     let (mut has_previous, mut has_next) = (end == End::Oldest && page.has_more, end == End::Newest && page.has_more);
-    if end == End::Newest && asked("hasPreviousPage") {
-        // An empty page after a cursor has at least the item at that cursor before it, if that is still there.
-        let newer_than = ends.0.or(older_than.map(|seq| Seq(seq.0 - 1)));
-        has_previous = goes_on(call, user, &filter, None, newer_than).await?;
+    // An empty page after a cursor has at least the item at that cursor before it, if that is still there.
+    if end == End::Newest
+        && asked("hasPreviousPage")
+        && let Some(newer_than) = ends.0.or(older_than.map(|seq| Seq(seq.0 - 1)))
+    {
+        // As of the same place in the log: what came since is in front of no page of it.
+        let part = (Some(Seq(page.upto.0 + 1)), Some(newer_than));
+        has_previous = goes_on(call, user, &filter, part).await?;
     }
-    if end == End::Oldest && asked("hasNextPage") {
-        let older_than = ends.1.or(newer_than.map(|seq| Seq(seq.0 + 1)));
-        has_next = goes_on(call, user, &filter, older_than, None).await?;
+    if end == End::Oldest
+        && asked("hasNextPage")
+        && let Some(older_than) = ends.1.or(newer_than.map(|seq| Seq(seq.0 + 1)))
+    {
+        has_next = goes_on(call, user, &filter, (Some(older_than), None)).await?;
     }
     let mut connection = Connection::new(has_previous, has_next);
     let edge = |item: Item| Edge::new(call.tenant.seal.close(Kind::Cursor, user.0, item.seq.0), Plain(InboxItem(item)));
@@ -219,17 +225,13 @@ pub async fn inbox_page(
     Ok(connection)
 }
 
-/// Whether the list has anything on the other side of a page. Without a bound there is no page, and nothing beside it.
+/// Whether the list has anything older than the first of these places, and newer than the second.
 async fn goes_on(
     call: Call<'_>,
     user: UserId,
     filter: &Filter,
-    older_than: Option<Seq>,
-    newer_than: Option<Seq>,
+    (older_than, newer_than): (Option<Seq>, Option<Seq>),
 ) -> Result<bool> {
-    if older_than.is_none() && newer_than.is_none() {
-        return Ok(false);
-    }
     let window = Window { many: 0, end: End::Newest, older_than, newer_than };
     Ok(page::read(call.app, call.tenant, user, filter, window).await?.has_more)
 }

@@ -9,7 +9,7 @@ use super::context::Call;
 use super::inbox::NotificationKind;
 use super::scalars::Instant;
 use super::user::{Siblings, User};
-use crate::domain::notification;
+use crate::domain::{channel, notification};
 use crate::seal::Kind;
 
 /// Where a notification is in its life.
@@ -181,8 +181,8 @@ impl Audience<'_> {
     /// Those of the groups that still exist, by code.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
-        let catalogue = crate::domain::catalogue::current(call.app, call.tenant).await?;
-        Ok(Groups::list(self.0.groups.iter().filter_map(|code| catalogue.groups.get(code)).cloned().collect()))
+        let mut groups = channel::named_groups(&call.app.db.read, call.tenant, &self.0.groups).await?;
+        Ok(Groups::list(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
     }
 
     /// How many users are named one by one.

@@ -1,5 +1,6 @@
 //! Overviews and counts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_graphql::{Context, Lookahead, Object, Result, SelectionField, SimpleObject, Value};
@@ -31,6 +32,8 @@ impl From<overview::Count> for Plain<Count> {
 /// What an overview must hold to answer the fields asked for under it.
 pub fn wish(ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Wish {
     let asked = ctx.look_ahead();
+    // In one order and once each, however they are listed: what is remembered and shared goes by it.
+    let types = types.map(|types| Vec::from_iter(BTreeSet::from_iter(types)));
     Wish { types, cap: cap.map(i64::from), unseen: asked.field("unseen").exists(), views: views(Call::of(ctx), &asked) }
 }
 

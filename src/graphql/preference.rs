@@ -70,7 +70,8 @@ pub struct PreferenceMutation;
 #[Object]
 impl PreferenceMutation {
     /// Sets switches of the token's user; SERVICE and ADMIN name one by `user`. It counts for what is published from now
-    /// on. At most 1,000 of each kind; a mandatory type cannot be switched off.
+    /// on. At most 1,000 of each kind a call, and 1,000 actions of the user's own: `CONFLICT` beyond that, and where the
+    /// tenant has 10,000 actions and this would make another one. A mandatory type cannot be switched off.
     async fn update_preferences(
         &self,
         ctx: &Context<'_>,
@@ -84,7 +85,8 @@ impl PreferenceMutation {
         Preferences::of(call, user).await
     }
 
-    /// The tenant's defaults. They count for whatever is not yet in an inbox. At most 1,000 of each kind. ADMIN.
+    /// The tenant's defaults. They count for whatever is not yet in an inbox. At most 1,000 of each kind a call.
+    /// ADMIN.
     async fn save_default_preferences(
         &self,
         ctx: &Context<'_>,

@@ -24,9 +24,10 @@ pub struct PrivacyMutation;
 
 #[Object]
 impl PrivacyMutation {
-    /// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to him. What he sent stays,
-    /// without its sender. His live sessions end; a later mention of the id makes a new user, so stop issuing tokens for it
-    /// first. False where the tenant has never heard of him. SERVICE, ADMIN.
+    /// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to them. What they sent stays,
+    /// without its sender. Their live sessions end; a later mention of the id makes a new user, so stop issuing tokens for it
+    /// first. Where the call is cut off, the rest goes on by itself, and the same call again waits for it. False where there is
+    /// nothing left to erase. SERVICE, ADMIN.
     async fn erase_user(&self, ctx: &Context<'_>, id: ID) -> Result<bool> {
         let call = Call::by(ctx, STAFF)?;
         Ok(user::erase(call.app, call.tenant, &id).await?)

@@ -48,7 +48,7 @@ impl Siblings {
 
     async fn profile(&self, call: Call<'_>, user: UserId) -> Result<Profile> {
         let profiles = self.profiles.get_or_try_init(|| user::profiles(call.app, call.tenant, &self.ids)).await?;
-        Ok(profiles.get(&user).cloned().ok_or_else(|| Error::not_found("user", user.to_string()))?)
+        Ok(profiles.get(&user).cloned().ok_or(Error::Erased)?)
     }
 
     async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
@@ -57,7 +57,7 @@ impl Siblings {
             overviews.entry(wish.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
-        Ok(all.get(&user).cloned().ok_or_else(|| Error::not_found("user", user.to_string()))?)
+        Ok(all.get(&user).cloned().ok_or(Error::Erased)?)
     }
 }
 

@@ -232,7 +232,7 @@ pub async fn verified(server: &Server, token: Option<&str>) -> Result<(Viewer, C
 fn unknown(media: &'static str, error: &Error) -> Response {
     let status = match error {
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Unavailable(_) | Error::Erased => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     refusal(media, status, error)

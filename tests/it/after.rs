@@ -16,7 +16,7 @@ const FIELDS: &str = "{ id status title body publishAt publishedAt updatedAt exp
     stats { audienceSize deliveredCount readCount } }";
 
 /// Sends an announcement with more than the usual and returns the notification.
-async fn announce(operator: &Actor<'_>, input: Value) -> Value {
+pub async fn announce(operator: &Actor<'_>, input: Value) -> Value {
     let query = format!(
         "mutation($input: AnnouncementInput!) {{ sendAnnouncement(input: $input) {{ notification {FIELDS} }} }}"
     );
@@ -27,7 +27,7 @@ async fn announce(operator: &Actor<'_>, input: Value) -> Value {
     operator.ask(&query, json!({ "input": whole })).await["sendAnnouncement"]["notification"].take()
 }
 
-async fn update(operator: &Actor<'_>, id: &Value, input: Value) -> Value {
+pub async fn update(operator: &Actor<'_>, id: &Value, input: Value) -> Value {
     let query = format!(
         "mutation($id: ID!, $input: NotificationPatch!) {{ updateNotification(id: $id, input: $input) {FIELDS} }}"
     );

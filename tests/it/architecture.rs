@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// operations all take it.
 const FLOORS: [&[&str]; 9] = [
     &["error", "clock", "config", "metrics", "operations", "seal", "telemetry"],
+    &["hub"],
     &["sql", "database"],
     &["auth"],
-    &["hub"],
     &["app", "domain"],
     &["graphql", "worker"],
     &["http"],

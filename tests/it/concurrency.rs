@@ -1,7 +1,10 @@
 //! Many at once, on two nodes where the database lets there be two: nothing is lost, doubled or out of order.
 
 mod amending;
+mod erasing;
+mod grouping;
 mod hearing;
+mod prefix;
 mod sending;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -264,4 +264,18 @@ on_every_database! {
         assert_eq!(app.user("ben").overview().await, ["release: 6000 (x)", "= 6000"]);
         assert_eq!(app.user("ada").mark("markRead", json!({ "matching": {} })).await, 6001);
     }
+
+    async fn a_list_goes_on_over_what_has_gone(app) {
+        app.admin().define_type("direct").await;
+        fill(app, "direct", 1..=130).await;
+        assert_eq!(app.user("ada").titles(json!({})).await.len(), 130);
+        // More than a page of them, and some.
+        app.by_hand("DELETE FROM notification WHERE seq > 20 AND seq <= 125 AND seq <> 27").await;
+        let mut left: Vec<String> = (1..=20).chain([27]).chain(126..=130).map(|number| number.to_string()).collect();
+        left.reverse();
+        assert_eq!(app.user("ada").titles(json!({})).await, left);
+        let oldest = "{ viewer { inbox(last: 22) { nodes { title } pageInfo { hasPreviousPage } } } }";
+        let page = app.user("ada").ask(oldest, json!({})).await;
+        assert_eq!(page["viewer"]["inbox"]["nodes"].as_array().unwrap().len(), 20);
+    }
 }

@@ -1,6 +1,8 @@
 //! Live subscriptions over real sockets: no gap, no repeat, and nothing that concerns nobody.
 
+mod cut_off;
 mod events;
+mod lost;
 mod nodes;
 mod protocol;
 mod resume;

@@ -10,6 +10,7 @@ mod support;
 mod access;
 mod after;
 mod architecture;
+mod bounds;
 mod catalogue;
 mod concurrency;
 mod hear;

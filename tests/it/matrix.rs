@@ -3,6 +3,7 @@
 //! Generated from the schema by introspection, so that what is added is walked without being listed here.
 
 mod calls;
+mod lists;
 mod values;
 
 use axum::body::{Body, to_bytes};
@@ -166,6 +167,33 @@ on_every_database! {
                 }
             }
         }
+    }
+
+    async fn lists_may_be_as_long_as_is_said_and_no_longer(app) {
+        furnish(app).await;
+        let types = Types::of(&app.user("ada")).await;
+        let mut walked = 0;
+        for call in types.calls().iter().filter(|call| !call.query.contains("user(id: \"ada\")")) {
+            let actor = who_may(app, call).await;
+            let token = actor.token.as_str();
+            let code = async |variables: Value| code_of(app, Some(token), call, &variables).await;
+            for place in types.places(call) {
+                let Some(list) = &place.list else { continue };
+                walked += 1;
+                let most = lists::most(&call.query, &place.name());
+                let most = most.unwrap_or_else(|| panic!("how long may {} of {} be?", place.name(), call.query));
+                code(place.set(call, lists::same(list, most))).await;
+                if let Some(different) = lists::different(list, &place.of, most) {
+                    code(place.set(call, different)).await;
+                }
+                let before = state(app).await;
+                let refused = code(place.set(call, lists::same(list, most + 1))).await;
+                let what = || format!("{} of {}", place.name(), call.query);
+                assert_eq!(refused.as_deref(), Some("BAD_USER_INPUT"), "{}", what());
+                assert_eq!(state(app).await, before, "{}", what());
+            }
+        }
+        assert!(walked > 20, "{walked} lists are walked");
     }
 
     async fn no_input_breaks_anything(app) {

@@ -232,4 +232,23 @@ on_every_database! {
         let data = app.user("ada").ask(newer, json!({ "before": cursor })).await;
         assert_eq!(data["viewer"]["inbox"]["nodes"], json!([{ "title": "after" }]));
     }
+
+    async fn what_a_sender_does_in_their_own_inbox_is_no_change_of_others_overviews(app) {
+        app.admin().define_type("chat").await;
+        let send = "mutation($input: MessageInput!) { sendMessage(input: $input) { replayed } }";
+        for (sender, receiver) in [("ben", "ada"), ("ada", "ben")] {
+            let input = json!({ "type": "chat", "receiver": receiver, "sender": sender, "content": { "title": "hello" } });
+            app.service().ask(send, json!({ "input": input })).await;
+        }
+        let query = "{ viewer { overview { types { latest { sender { name } } } } } }";
+        let ada = app.user("ada");
+        let first = ada.ask(query, json!({})).await;
+        assert_eq!(app.user("ben").mark("markRead", json!({ "matching": {} })).await, 1);
+        let (statements, again) = app.statements_of(ada.ask(query, json!({}))).await;
+        assert_eq!((statements, again), (1, first));
+        let named = "mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }";
+        app.service().ask(named, json!({})).await;
+        let shown = ada.ask(query, json!({})).await;
+        assert_eq!(shown["viewer"]["overview"]["types"][0]["latest"]["sender"]["name"], "Ben");
+    }
 }

@@ -273,4 +273,35 @@ on_every_database! {
         }
         assert!(app.user("ADA").titles(json!({})).await.is_empty());
     }
+
+    async fn a_retry_is_a_replay_whatever_has_changed_since(app) {
+        let admin = app.admin();
+        admin.define_type("release").await;
+        saved_group(&admin, "design", &["ada"]).await;
+        let mut expiring = announcement("for an hour");
+        expiring["idempotencyKey"] = json!("1");
+        expiring["expiresAt"] = json!((app.now() + TimeDelta::hours(1)).to_rfc3339());
+        let mut grouped = announcement("for the group");
+        grouped["idempotencyKey"] = json!("2");
+        grouped["audience"] = json!({ "groups": ["design"] });
+        let send = |inputs: Vec<&Value>| inputs.into_iter().map(|input| json!({ "announcement": input })).collect::<Vec<_>>();
+        let first = app.service().ask(MANY, json!({ "inputs": send(vec![&expiring, &grouped]) })).await;
+        app.advance(TimeDelta::hours(2));
+        admin.ask("mutation { deleteGroup(code: \"design\") }", json!({})).await;
+        let mut fresh = announcement("fresh");
+        fresh["idempotencyKey"] = json!("3");
+        let again = app.service().ask(MANY, json!({ "inputs": send(vec![&grouped, &fresh, &expiring]) })).await;
+        let ids = |sent: &Value| sent["sendMany"].as_array().unwrap().iter().map(|of| of["notification"]["id"].clone()).collect::<Vec<_>>();
+        let replayed: Vec<&Value> = again["sendMany"].as_array().unwrap().iter().map(|of| &of["replayed"]).collect();
+        assert_eq!(replayed, [true, false, true]);
+        assert_eq!([&ids(&again)[2], &ids(&again)[0]], [&ids(&first)[0], &ids(&first)[1]]);
+        assert_eq!(app.user("ada").titles(json!({})).await, ["fresh", "for the group"]);
+        // Another key, or something else under the same one, is no retry.
+        for (name, value) in [("idempotencyKey", json!("4")), ("content", json!({ "title": "another" }))] {
+            let mut other = expiring.clone();
+            other[name] = value;
+            let why = app.service().refused(ANNOUNCE, json!({ "input": other })).await;
+            assert_eq!(why, "BAD_USER_INPUT input.expiresAt: must be in the future");
+        }
+    }
 }

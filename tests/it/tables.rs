@@ -32,6 +32,7 @@ on_every_database! {
         app.service().ask(send, serde_json::json!({ "at": (app.now() + chrono::TimeDelta::days(1)).to_rfc3339() })).await;
         let retract = "mutation($id: ID!) { retractNotification(id: $id) { id } }";
         app.service().ask(retract, serde_json::json!({ "id": item["notificationId"] })).await;
+        app.service().ask("mutation { saveGroup(code: \"gone\") { code } deleteGroup(code: \"gone\") }", serde_json::json!({})).await;
         for rows in [
             reads::<entity::tenant::Entity>(app).await,
             reads::<entity::user::Entity>(app).await,
@@ -52,6 +53,7 @@ on_every_database! {
             reads::<entity::view_code::Entity>(app).await,
             reads::<entity::activity_key::Entity>(app).await,
             reads::<entity::chore::Entity>(app).await,
+            reads::<entity::job::Entity>(app).await,
             reads::<entity::schedule::Entity>(app).await,
             reads::<entity::recipient::Entity>(app).await,
             reads::<entity::amendment::Entity>(app).await,

@@ -231,7 +231,7 @@ on_every_database! {
             costs.push((recording, reading, visiting));
         }
         assert_eq!(costs[0], costs[1]);
-        assert_eq!(costs[0], (3, 3, 2));
+        assert_eq!(costs[0], (4, 3, 2));
     }
 
     async fn the_overview_holds_inbox_and_views_together_for_one_statement_more(app) {

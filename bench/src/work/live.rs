@@ -2,6 +2,7 @@
 
 mod board;
 mod session;
+mod storm;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
         }
         cases.push(Case { name: format!("{size} sockets"), contenders: all });
     }
+    eprintln!("a storm of sockets");
+    cases.push(storm::run(place, plan).await?);
     Ok(cases)
 }
 

@@ -5,10 +5,9 @@ use entity::ids::{ChannelId, UserId};
 use super::{Code, Kind, listen, open};
 use crate::app::App;
 use crate::database::transaction;
-use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
+use crate::domain::user;
 use crate::error::{Error, Result};
-use crate::hub::Notice;
 use crate::sql::Sql;
 
 /// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
@@ -16,14 +15,13 @@ pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId)
     if follower == actor {
         return Err(Error::bad_input("user", "nobody follows himself"));
     }
-    sync::caught_up(app, tenant, &[follower]).await?;
     let now = app.now();
     transaction!(app.db, |txn| {
+        user::held(txn, tenant, &[actor]).await?;
         let channels = open(txn, tenant, &[Code::Actor(actor.0)], now).await?;
-        listen::begin(txn, tenant, &[follower], &channels, now).await
-    })?;
-    app.hub.tell(Notice::listeners(tenant.id, &[follower]));
-    Ok(())
+        listen::begin_one(txn, tenant, follower, &channels, now).await?;
+        Ok(())
+    })
 }
 
 /// The reverse.
@@ -32,11 +30,9 @@ pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserI
     let Some(audience) = super::audiences(&app.db.read, tenant, &[code]).await?.into_values().next() else {
         return Ok(());
     };
-    sync::caught_up(app, tenant, &[follower]).await?;
+    listen::before_ceasing(app, tenant, &[follower], &[audience.channel]).await?;
     let now = app.now();
-    transaction!(app.db, |txn| listen::cease(txn, tenant, &[follower], &[audience.channel], now).await)?;
-    app.hub.tell(Notice::listeners(tenant.id, &[follower]));
-    Ok(())
+    transaction!(app.db, |txn| listen::cease(txn, tenant, &[follower], &[audience.channel], now).await.map(drop))
 }
 
 /// A page of the channels of those whom a user follows, after a channel, with their rows; one more

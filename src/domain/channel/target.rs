@@ -7,14 +7,12 @@ use super::{Code, Kind, listen, open};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
-use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check};
 use crate::error::{Error, Result};
-use crate::hub::Notice;
 use crate::sql::{Existing, Rows, Sql, insert};
 
-/// The most actions of one call.
+/// The most actions of one call, and those that one transaction unsubscribes from.
 const ACTIONS: usize = 100;
 
 /// Something that happens are done to: a document, an order, a folder.
@@ -97,14 +95,11 @@ pub async fn subscribe(
     actions.sort();
     actions.dedup();
     let codes: Vec<Code> = actions.iter().map(|action| target.channel(action)).collect();
-    if let Listener::User(user) = who {
-        sync::caught_up(app, tenant, &[user]).await?;
-    }
     let now = app.now();
     let subscribed = transaction!(app.db, |txn| {
         let channels = open(txn, tenant, &codes, now).await?;
         let created_count = match who {
-            Listener::User(user) => listen::begin(txn, tenant, &[user], &channels, now).await?,
+            Listener::User(user) => listen::begin_one(txn, tenant, user, &channels, now).await?,
             Listener::Group(group) => begin_group(txn, group, &channels, now).await?,
         };
         let created = created_at(txn, who, &channels).await?;
@@ -116,19 +111,10 @@ pub async fn subscribe(
         });
         Ok(Subscribed { subscriptions: subscriptions.collect(), created_count })
     })?;
-    tell(app, tenant, who);
     Ok(subscribed)
 }
 
-/// Whoever is connected listens elsewhere. What a group subscribes to is published to its own channel: its members
-/// listen to that already.
-fn tell(app: &App, tenant: &Tenant, who: Listener) {
-    if let Listener::User(user) = who {
-        app.hub.tell(Notice::listeners(tenant.id, &[user]));
-    }
-}
-
-/// Ends subscriptions to actions on a target, or to all of them. Returns how many there were.
+/// Ends subscriptions to actions on a target, or to all of them, a hundred at a time. Returns how many there were.
 pub async fn unsubscribe(
     app: &App,
     tenant: &Tenant,
@@ -146,20 +132,21 @@ pub async fn unsubscribe(
     if channels.is_empty() {
         return Ok(0);
     }
-    if let Listener::User(user) = who {
-        sync::caught_up(app, tenant, &[user]).await?;
-    }
-    let now = app.now();
-    let removed_count = transaction!(app.db, |txn| match who {
-        Listener::User(user) => listen::cease(txn, tenant, &[user], &channels, now).await,
-        Listener::Group(group) => {
-            let mut sql = Sql::new(txn);
-            sql.push("DELETE FROM group_subscription WHERE group_channel_id = ").bind(group);
-            sql.push(" AND target_channel_id").in_ids(&channels);
-            sql.run(txn).await
+    let (now, mut removed_count) = (app.now(), 0);
+    for channels in channels.chunks(ACTIONS) {
+        if let Listener::User(user) = who {
+            listen::before_ceasing(app, tenant, &[user], channels).await?;
         }
-    })?;
-    tell(app, tenant, who);
+        removed_count += transaction!(app.db, |txn| match who {
+            Listener::User(user) => listen::cease(txn, tenant, &[user], channels, now).await,
+            Listener::Group(group) => {
+                let mut sql = Sql::new(txn);
+                sql.push("DELETE FROM group_subscription WHERE group_channel_id = ").bind(group);
+                sql.push(" AND target_channel_id").in_ids(channels);
+                sql.run(txn).await
+            }
+        })?;
+    }
     Ok(removed_count)
 }
 

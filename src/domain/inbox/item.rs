@@ -119,6 +119,11 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<
 }
 
 impl Item {
+    /// About how many bytes it takes beside itself.
+    pub fn weight(&self) -> usize {
+        self.content.weight()
+    }
+
     /// The item of a row, with its content, if there is one in it. An item whose notification is past the retention window
     /// is as good as gone.
     pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Option<Self>> {
@@ -202,6 +207,11 @@ impl Content {
             catalogue: catalogue.clone(),
             rendered: Rendered::default(),
         })
+    }
+
+    /// About how many bytes it takes.
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.length() + self.sender.as_ref().map_or(0, |sender| 3 * sender.external_id.len())
     }
 
     /// About how many bytes its text takes.

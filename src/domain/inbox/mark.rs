@@ -18,12 +18,8 @@ use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::{Error, Result};
-use crate::hub::Notice;
-use crate::sql::{Existing, Rows, Sql, insert};
+use crate::sql::{Existing, LIST, Rows, Sql, insert};
 use step::{Step, steps};
-
-/// Items that one statement changes.
-const ITEMS_PER_STATEMENT: usize = 1000;
 
 /// Which of a user's items.
 #[derive(Clone, Debug)]
@@ -67,13 +63,12 @@ pub async fn apply(app: &App, tenant: &Tenant, user: UserId, selection: &Selecti
             Selection::Matching(of) => inbox.change_matching(change, of, end, &catalogue).await?,
         };
         if changed_count > 0 {
-            people::changed(txn, &[user]).await?;
+            people::changed(txn, tenant, &[user]).await?;
         }
         Ok(changed_count)
     })?;
     if changed_count > 0 {
         app.caches.overviews.forget(&[user]).await;
-        app.hub.tell(Notice::changed(tenant.id, &[user]));
     }
     Ok(changed_count)
 }
@@ -97,7 +92,7 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
                 inbox.read_all(kind.id, end).await?;
             }
         }
-        people::changed(txn, &[user]).await?;
+        people::changed(txn, tenant, &[user]).await?;
         if only.is_none() {
             let mut sql = Sql::new(txn);
             sql.push("UPDATE users SET seen_seq = ").bind(end).push(" WHERE id = ").bind(user);
@@ -107,7 +102,6 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
         Ok(())
     })?;
     app.caches.overviews.forget(&[user]).await;
-    app.hub.tell(Notice::changed(tenant.id, &[user]));
     Ok(())
 }
 
@@ -193,7 +187,7 @@ impl Inbox<'_> {
 
     async fn step(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<u64> {
         let seqs = self.concerned(step, kind, which).await?;
-        for seqs in seqs.chunks(ITEMS_PER_STATEMENT) {
+        for seqs in seqs.chunks(LIST) {
             let mut sql = Sql::new(self.txn);
             if let Some(to) = step.to {
                 sql.push(&format!("UPDATE inbox_item SET state = {}", to as i16));

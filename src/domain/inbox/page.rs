@@ -1,12 +1,13 @@
 //! The list: a page of a user's inbox, newest first, in one statement.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
 
 use super::item::{self, Item};
 use super::shelf::{Place, Range, Side, push_range, ranges};
-use super::standing::{self, Standing};
+use super::standing::{self, Reach, Standing, Verdict};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue};
@@ -69,40 +70,60 @@ pub enum End {
     Oldest,
 }
 
-/// A part of a list.
+/// A part of a list, which is of one place in the log.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Newest first.
     pub items: Vec<Item>,
     /// Whether the list goes on beyond the end that was walked towards.
     pub has_more: bool,
+    /// That place. What came after it is not in the list.
+    pub upto: Seq,
 }
 
 /// A page of a user's inbox, which is synced first where it is behind.
 pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, window: Window) -> Result<Page> {
     filter.check()?;
+    let mut window = window;
     let mut catalogue = catalogue::cached(app, tenant).await?;
-    let mut is_synced = false;
+    let mut reach = Reach::End;
     loop {
-        let rows = statement(app, tenant, user, filter, window, &catalogue).all(&app.db.read).await?;
+        let rows = statement(app, tenant, user, filter, window, (&catalogue, reach)).all(&app.db.read).await?;
         let standings = rows.iter().take(1).map(Standing::read).collect::<Result<Vec<_>>>()?;
-        if let Some(newer) = standing::check(app, tenant, &standings, &catalogue, &mut is_synced).await? {
-            catalogue = newer;
-            continue;
+        match standing::check(app, tenant, &standings, &catalogue).await? {
+            Verdict::Stands => {}
+            Verdict::Outdated(newer) => {
+                catalogue = newer;
+                continue;
+            }
+            Verdict::WereBehind(_) => {
+                reach = Reach::Cursor;
+                continue;
+            }
         }
         if let Some(unknown) = unknown_type(filter, &catalogue) {
             return Err(Error::bad_input("filter.types", format!("no message type {unknown:?}")));
         }
+        // By rows: an item whose notification has gone fills a place all the same.
+        let seqs = rows.iter().map(|row| row.try_get::<Option<Seq>>("", "item_seq"));
+        let seqs: Vec<Seq> = seqs.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let has_more = seqs.len() > window.many;
         let mut items = Vec::with_capacity(rows.len());
-        for row in &rows {
+        for row in rows.iter().take(window.many) {
             items.extend(Item::read(row, &catalogue)?);
         }
-        let has_more = items.len() > window.many;
-        items.truncate(window.many);
+        if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && has_more) {
+            match window.end {
+                End::Newest => window.older_than = Some(*last),
+                End::Oldest => window.newer_than = Some(*last),
+            }
+            continue;
+        }
         if window.end == End::Oldest {
             items.reverse();
         }
-        return Ok(Page { items, has_more });
+        let upto = standings.first().map(|of| of.complete_upto).unwrap_or_default();
+        return Ok(Page { items, has_more, upto });
     }
 }
 
@@ -121,7 +142,7 @@ pub fn statement(
     user: UserId,
     filter: &Filter,
     window: Window,
-    catalogue: &Arc<Catalogue>,
+    (catalogue, reach): (&Arc<Catalogue>, Reach),
 ) -> Sql {
     let order = if window.end == End::Newest { "DESC" } else { "ASC" };
     let limit = i64::try_from(window.many).unwrap_or(i64::MAX - 1) + 1;
@@ -132,7 +153,7 @@ pub fn statement(
     sql.push("SELECT ").push(standing::COLUMNS).push(", ");
     item::push_columns(&mut sql);
     sql.push(" FROM (");
-    standing::push(&mut sql, tenant, &[user], &|_, _| {});
+    standing::push(&mut sql, tenant, &[user], reach, &|_, _| {});
     sql.push(") h LEFT JOIN (SELECT b.user_id, b.seq FROM (");
     let branches =
         types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
@@ -140,6 +161,7 @@ pub fn statement(
     for (place, branch) in branches.enumerate() {
         sql.push(if place > 0 { " UNION ALL " } else { "" });
         push_branch(&mut sql, tenant, user, branch, filter, window, app.now());
+        standing::push_cut(&mut sql, user.into(), "", reach);
         sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(limit).push(&format!(") b{place}"));
         is_empty = false;
     }
@@ -176,8 +198,9 @@ fn push_branch(
     push_instant(sql, tenant, "<", filter.until);
 }
 
-/// Instants never go back along the log, so a bound in time is a bound of seqs: one probe of
-/// `notification_published_at`. Nothing was published at or after it: no seq is.
+/// Instants do not go back along the log, so a bound in time is a bound of seqs: one probe of `notification_published_at`.
+/// Where a wrong clock has left entries that are ahead, what came after them is found by its own instants. Nothing was
+/// published at or after it: no seq is.
 fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Millis>) {
     let Some(instant) = instant else { return };
     sql.push(&format!(" AND i.seq {side} COALESCE((SELECT f.seq FROM notification f WHERE f.tenant_id = "));
@@ -192,8 +215,8 @@ fn push_filter_joins(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     }
     sql.push(" JOIN notification f ON f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
     if let Some(kinds) = kinds {
-        let kinds: Vec<i64> = kinds.iter().map(|kind| *kind as i64).collect();
-        sql.push(" AND f.kind").in_ids(&kinds);
+        let kinds: BTreeSet<i64> = kinds.iter().map(|kind| *kind as i64).collect();
+        sql.push(" AND f.kind").in_ids(&Vec::from_iter(kinds));
     }
     if let Some(target) = target {
         push_target(sql, "f", target);

@@ -8,15 +8,15 @@ use std::collections::HashSet;
 
 use entity::ids::{ChannelId, Seq, UserId};
 
-use super::amend;
+use super::amend::{self, Subjects};
 use super::standing::NEWEST;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
-use crate::domain::{preference, tally};
-use crate::error::{Error, Result};
-use crate::sql::Sql;
+use crate::domain::{preference, tally, user};
+use crate::error::Result;
+use crate::sql::{LIST, Sql};
 
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -25,7 +25,8 @@ const USERS_PER_TRANSACTION: usize = 500;
 /// each by himself, channel by channel.
 const NEAR_GAP: i64 = 256;
 
-/// About as many items as one transaction makes for users who are far behind; the rest is for the next one.
+/// About as many items as one transaction makes for users who are far behind, and about as many amendments as it looks at for
+/// each of them (`amend`); the rest is for the next one.
 const ITEMS_PER_TRANSACTION: u64 = 5000;
 
 /// A user whose row is locked.
@@ -57,18 +58,28 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
 /// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that
 /// end. The users' rows stay locked until it commits.
 ///
-/// Call [`caught_up`] before the transaction, so that little is left to do in it. `UNAVAILABLE` where one of them is no
+/// Call [`caught_up`] before the transaction, so that little is left to do in it. `Error::Erased` where one of them is no
 /// user any more.
 pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
     let mut pulled = pull(txn, tenant, users, now).await?;
     let end = pulled.end;
-    if pulled.found < users.iter().collect::<HashSet<_>>().len() {
-        return Err(Error::Unavailable("the user was erased a moment ago: try again in a minute".into()));
-    }
+    all_found(txn, tenant, users, pulled.found).await?;
     while !pulled.behind.is_empty() {
         pulled = pull(txn, tenant, &pulled.behind, now).await?;
     }
     Ok(pulled.end.min(end))
+}
+
+/// Locks the users' rows until the transaction ends, and returns the end of the log; their inboxes stay where they are.
+/// `Error::Erased` where one of them is no user any more.
+pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
+    let (locked, head) = lock(txn, tenant, users).await?;
+    all_found(txn, tenant, users, locked.len()).await?;
+    Ok(head.end)
+}
+
+async fn all_found(txn: &Transaction, tenant: &Tenant, users: &[UserId], found: usize) -> Result<()> {
+    if found < users.iter().collect::<HashSet<_>>().len() { user::lost(txn, tenant).await } else { Ok(()) }
 }
 
 /// What came of a step.
@@ -93,19 +104,27 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis)
     let (near, far): (Vec<Locked>, Vec<Locked>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
     let (mut behind, mut moved, mut made, mut near_items) = (Vec::new(), near.len() as u64, 0, 0);
+    let mut looked_at = 0;
     if !near.is_empty() {
         let items = walk_log(txn, tenant, &near, end, now).await?;
-        move_cursors(txn, tenant, &near, end, Moved { items, amended, now }).await?;
+        let subjects = Some(Subjects::ALL).filter(|_| near.iter().any(|of| of.cursor < amended));
+        move_cursors(txn, tenant, &near, end, Moved { items, subjects, now }).await?;
         near_items = items;
     }
     for of in far {
-        if made >= ITEMS_PER_TRANSACTION {
+        if made + looked_at >= ITEMS_PER_TRANSACTION {
             behind.push(of.user);
             continue;
         }
-        let (reached, items) = walk_channels(txn, tenant, of, end, now).await?;
-        move_cursors(txn, tenant, &[of], reached, Moved { items, amended, now }).await?;
+        let subjects = if of.cursor < amended { Subjects::of(txn, of.user).await? } else { None };
+        let (upto, amendments) = match subjects {
+            Some(subjects) => amend::reach(txn, tenant, subjects, (of.cursor, end)).await?,
+            None => (end, 0),
+        };
+        let (reached, items) = walk_channels(txn, tenant, of, upto, now).await?;
+        move_cursors(txn, tenant, &[of], reached, Moved { items, subjects, now }).await?;
         made += items;
+        looked_at += amendments;
         moved += 1;
         if reached < end {
             behind.push(of.user);
@@ -181,30 +200,37 @@ async fn walk_log(txn: &Transaction, tenant: &Tenant, users: &[Locked], end: Seq
 async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<(Seq, u64)> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
-    sql.push(" AND ").push(NEWEST).push(" > ").bind(of.cursor);
+    sql.push(" AND ").push(NEWEST).push(" > ").bind(of.cursor).push(" AND ").push(NEWEST).push(" > s.since_seq");
     let rows = sql.all(txn).await?;
     let mut channels: Vec<ChannelId> =
         rows.iter().map(|row| row.try_get("", "channel_id")).collect::<std::result::Result<_, _>>()?;
     channels.push(tenant.everyone);
 
     let mut reached = end;
-    let most = ITEMS_PER_TRANSACTION.cast_signed();
-    if end.0 - of.cursor.0 > most {
+    // Each list of channels has its part of the items.
+    let most = (ITEMS_PER_TRANSACTION / channels.chunks(LIST).len() as u64).max(1).cast_signed();
+    for channels in channels.chunks(LIST).filter(|_| end.0 - of.cursor.0 > most) {
         let mut sql = Sql::new(txn);
-        sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").in_ids(&channels);
-        sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(end);
+        sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").in_ids(channels);
+        sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
         sql.push(" ORDER BY p.seq LIMIT 1 OFFSET ").bind(most);
         if let Some(row) = sql.one(txn).await? {
             reached = row.try_get("", "seq")?;
         }
     }
-    let mut sql = Sql::new(txn);
-    let user = of.user.to_string();
-    push_insert(&mut sql, &user);
-    sql.push(" WHERE p.channel_id").in_ids(&channels);
-    sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
-    push_conditions(&mut sql, tenant, &user, now);
-    let items = sql.run(txn).await?;
+    let (mut items, user) = (0, of.user.to_string());
+    for channels in channels.chunks(LIST) {
+        let mut sql = Sql::new(txn);
+        push_insert(&mut sql, &user);
+        sql.push(" WHERE p.channel_id").in_ids(channels);
+        sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
+        sql.push(" AND (p.channel_id = ")
+            .bind(tenant.everyone)
+            .push(" OR (SELECT s.since_seq FROM subscription s WHERE ");
+        sql.push("s.user_id = ").bind(of.user).push(" AND s.channel_id = p.channel_id) < p.seq)");
+        push_conditions(&mut sql, tenant, &user, now);
+        items += sql.run(txn).await?;
+    }
     Ok((reached, items))
 }
 
@@ -231,8 +257,8 @@ fn push_conditions(sql: &mut Sql, tenant: &Tenant, user: &str, now: Millis) {
 struct Moved {
     /// How many items that made.
     items: u64,
-    /// The newest entry of the log that amends an earlier one.
-    amended: Seq,
+    /// What may have been amended on the way; nothing where nothing has been that concerns them.
+    subjects: Option<Subjects>,
     now: Millis,
 }
 
@@ -243,8 +269,8 @@ async fn move_cursors(txn: &Transaction, tenant: &Tenant, users: &[Locked], to: 
     if moved.items > 0 {
         tally::arrived(txn, tenant, &ids, (start, to), moved.now).await?;
     }
-    if moved.amended > start {
-        amend::apply(txn, tenant, &ids, (start, to)).await?;
+    if let Some(subjects) = moved.subjects {
+        amend::apply(txn, tenant, &ids, subjects, (start, to)).await?;
     }
     let mut sql = Sql::new(txn);
     sql.push("UPDATE users SET cursor_seq = ").bind(to).push(" WHERE id").in_ids(&ids);

@@ -12,7 +12,7 @@ use entity::ids::{UserId, ViewId};
 use tokio::time::Instant;
 
 use super::looks::{Due, Looks};
-use super::mailbox::Pile;
+use super::mailbox::{End, Pile};
 use super::members::{Members, take};
 use crate::app::App;
 use crate::domain::view::{self, Key, Sight, Unseen};
@@ -113,7 +113,14 @@ impl Audience {
     /// Ends all sessions of somebody who is no user any more; their seats are given up by themselves.
     pub fn erase(&mut self, user: UserId) {
         for reader in self.forget(user) {
-            reader.pile.end();
+            reader.pile.end(End::Gone);
+        }
+    }
+
+    /// Ends all sessions, which may come again.
+    pub fn end(&mut self) {
+        for viewer in std::mem::take(self).viewers.into_values() {
+            viewer.readers.iter().for_each(|reader| reader.pile.end(End::Lost));
         }
     }
 
@@ -158,7 +165,7 @@ impl Audience {
         [strangers, all, self.looks.next(now)].into_iter().flatten().min()
     }
 
-    /// A part of what there is to do, in two statements at the most (but one for every 2,000 members of a view). What fails
+    /// A part of what there is to do, in two statements at the most (but one for every 1,000 members of a view). What fails
     /// is still to be done.
     pub async fn step(&mut self, app: &App, members: &mut Members) -> Result<()> {
         let now = Instant::now();
@@ -189,7 +196,7 @@ impl Audience {
             Ok(sights) => {
                 for (view, user) in together.views.iter().flat_map(|(view, of)| of.iter().map(|user| (*view, *user))) {
                     if self.show(&app.metrics, view, user, sights.get(&(view, user))) {
-                        members.views_changed(user, now);
+                        members.views_changed(user);
                     }
                 }
                 Ok(())

@@ -1,25 +1,25 @@
 //! The feed of a session: every new item of a user, in order, each once.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
 
 use super::mailbox::{End, Mailbox};
 use super::newer::{Span, newer};
+use super::resume::{Missed, NEAR};
 use super::{Seat, Want, join};
 use crate::app::App;
 use crate::domain::catalogue;
-use crate::domain::inbox::{Item, standing};
+use crate::domain::inbox::Item;
 use crate::domain::tenant::Tenant;
-use crate::domain::user;
 use crate::error::{Error, Result};
 
 /// Items read at once by a session that catches up.
 const PAGE: usize = 200;
 
-/// First everything newer than a cursor, from the database; then what the room hands out. The session has its place in
-/// the room before it begins to read, so that nothing falls between the two, and what comes twice is told by its seq.
+/// First everything newer than a cursor, from the database; then what the room hands out. The room tells all that came after
+/// where the replay ends, also what came before the session had its place there, so that nothing falls between the two.
 #[derive(Debug)]
 pub struct Feed {
     seat: Seat,
@@ -28,6 +28,8 @@ pub struct Feed {
     mailbox: Arc<Mailbox<Item>>,
     /// Everything up to here was given out.
     at: Seq,
+    /// Once what is ready was given out, this is where the replay stands, whatever is missing before it.
+    at_least: Seq,
     /// The replay goes up to here; nothing once it is over.
     replay_to: Option<Seq>,
     ready: VecDeque<Item>,
@@ -48,26 +50,22 @@ pub async fn items(
         Some(codes) => Some(type_ids(app, tenant, &codes).await?),
         None => None,
     };
-    let now = standing::up_to_now(app, tenant, user).await?;
-    if let Some(after) = after {
-        let oldest = user::before(&app.db.read, tenant, app.now() - app.config.retention_millis()).await?;
-        if after.0 < oldest || after > now {
-            let message = "lies outside of what is kept: start from the cursor of a fresh overview";
-            return Err(Error::bad_input("after", message));
-        }
+    let place = tenant.resuming.place(app, tenant, user).await?;
+    if after.is_some_and(|after| after < place.oldest || after > place.end) {
+        let message = "lies outside of what is kept: start from the cursor of a fresh overview";
+        return Err(Error::bad_input("after", message));
     }
     let mailbox = Arc::new(Mailbox::new());
     let want = Want::Items { types: types.clone(), mailbox: mailbox.clone() };
-    let seat = join(app, tenant, user, now, want);
-    // Read again now that nothing can be missed any more.
-    let replay_to = Some(standing::up_to_now(app, tenant, user).await?);
+    let seat = join(app, tenant, user, place.end, want);
     Ok(Feed {
         seat,
         tenant: tenant.clone(),
         types,
         mailbox,
-        at: after.unwrap_or(now),
-        replay_to,
+        at: after.unwrap_or(place.end),
+        at_least: Seq(0),
+        replay_to: Some(place.end),
         ready: VecDeque::new(),
     })
 }
@@ -78,7 +76,8 @@ async fn type_ids(app: &App, tenant: &Tenant, codes: &[String]) -> Result<Vec<Ty
         let kind = catalogue.message_type(code).map(|kind| kind.id);
         kind.ok_or_else(|| Error::bad_input("types", format!("no message type {code:?}")))
     };
-    codes.iter().map(id).collect()
+    let ids: BTreeSet<TypeId> = codes.iter().map(id).collect::<Result<_>>()?;
+    Ok(ids.into_iter().collect())
 }
 
 impl Feed {
@@ -89,6 +88,7 @@ impl Feed {
                 self.at = item.seq;
                 return Ok(item);
             }
+            self.at = self.at.max(self.at_least);
             if let Some(end) = self.replay_to {
                 // Boxed, so that a session that has caught up does not keep room for it.
                 Box::pin(self.replay(end)).await?;
@@ -98,6 +98,7 @@ impl Feed {
                 Ok(item) if item.seq > self.at => self.ready.push_back(item),
                 Ok(_) => {}
                 Err(End::Gone) => return Err(Error::not_found("user", "of this session")),
+                Err(End::Lost) => return Err(End::lost()),
                 Err(End::TooSlow) => {
                     let message = "the client reads too slowly: subscribe again, after the cursor of its last item";
                     return Err(Error::Unavailable(message.into()));
@@ -106,14 +107,26 @@ impl Feed {
         }
     }
 
+    /// Reads a part of what was missed; the last of it together with other sessions.
     async fn replay(&mut self, end: Seq) -> Result<()> {
-        let app = &self.seat.app;
-        let span = Span { after: self.at, upto: end, types: self.types.as_deref(), limit: Some(PAGE) };
-        self.ready = newer(app, &self.tenant, &[self.seat.user], span).await?.into();
-        if self.ready.len() < PAGE {
+        let (app, tenant, user) = (&self.seat.app, &self.tenant, self.seat.user);
+        let mut more_after = None;
+        if end.0 - self.at.0 > NEAR {
+            let span = Span { after: self.at, upto: end, types: self.types.as_deref(), limit: Some(PAGE) };
+            let page = newer(app, tenant, &[user], span).await?;
+            (self.ready, more_after) = (page.items.into(), page.more_after);
+        } else if self.at < end {
+            let missed = Missed { user, after: self.at, upto: end };
+            let mut items = tenant.resuming.missed(app, tenant, missed).await?;
+            let is_wanted =
+                |item: &Item| self.types.as_ref().is_none_or(|of| of.contains(&item.content.message_type.id));
+            items.retain(is_wanted);
+            self.ready = items.into();
+        }
+        self.at_least = more_after.unwrap_or_default();
+        if more_after.is_none() {
             let is_live = self.mailbox.go_live();
-            self.replay_to =
-                if is_live { None } else { Some(standing::up_to_now(app, &self.tenant, self.seat.user).await?) };
+            self.replay_to = if is_live { None } else { Some(tenant.resuming.place(app, tenant, user).await?.end) };
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use entity::ids::{UserId, ViewId};
 use tokio::time::Instant;
 
 use crate::domain::view::PAIRS;
+use crate::sql::LIST;
 
 /// How often a view is looked at at most; what happens in between is merged.
 const VIEW_EVERY: Duration = Duration::from_millis(100);
@@ -65,7 +66,7 @@ impl Looks {
             let Some(due) = self.due.get(&view) else { continue };
             let users = whom(view, due.clone());
             let views = together.views.len();
-            if views > 0 && (views + 1) * together.users.union(&users).count() > PAIRS {
+            if views == LIST || views > 0 && (views + 1) * together.users.union(&users).count() > PAIRS {
                 waiting.push_back(view);
                 break;
             }

@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::error::Error;
+
 /// Events kept for a session that reads slowly.
 ///
 /// Past this it is told to resume from its cursor; it never holds anybody else up.
@@ -42,6 +44,15 @@ pub enum End {
     TooSlow,
     /// Its user is no user any more.
     Gone,
+    /// Its room has ended before it.
+    Lost,
+}
+
+impl End {
+    /// What a session is told that has lost its room.
+    pub fn lost() -> Error {
+        Error::Unavailable("the server has lost its place: subscribe again, after the cursor of the last item".into())
+    }
 }
 
 impl<T> Mailbox<T> {
@@ -156,13 +167,13 @@ struct Values<K, V> {
     newest: HashMap<K, V>,
     /// Their keys, the one that has waited longest first.
     order: VecDeque<K>,
-    has_ended: bool,
+    end: Option<End>,
 }
 
 impl<K: Copy + Eq + Hash, V> Pile<K, V> {
     /// With nothing in it.
     pub fn new() -> Self {
-        let values = Values { newest: HashMap::new(), order: VecDeque::new(), has_ended: false };
+        let values = Values { newest: HashMap::new(), order: VecDeque::new(), end: None };
         Self { values: Mutex::new(values), arrived: Notify::new() }
     }
 
@@ -177,22 +188,22 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
     }
 
     /// Nothing more comes.
-    pub fn end(&self) {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).has_ended = true;
+    pub fn end(&self, why: End) {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).end = Some(why);
         self.arrived.notify_one();
     }
 
-    /// The newest one of the key that has waited longest, as soon as there is one; nothing at the end.
-    pub async fn take(&self) -> Option<V> {
+    /// The newest one of the key that has waited longest, as soon as there is one.
+    pub async fn take(&self) -> Result<V, End> {
         loop {
             {
                 let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = values.order.pop_front();
                 if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
-                    return Some(value);
+                    return Ok(value);
                 }
-                if values.has_ended {
-                    return None;
+                if let Some(why) = values.end {
+                    return Err(why);
                 }
                 values.order.shrink_to_fit();
                 values.newest.shrink_to_fit();
@@ -204,7 +215,7 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BACKLOG, Mailbox, Pile};
+    use super::{BACKLOG, End, Mailbox, Pile};
 
     #[tokio::test]
     async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
@@ -237,10 +248,10 @@ mod tests {
         for (key, value) in [(1, "old"), (2, "other"), (1, "new")] {
             pile.put(key, value);
         }
-        assert_eq!((pile.take().await, pile.take().await), (Some("new"), Some("other")));
+        assert_eq!((pile.take().await, pile.take().await), (Ok("new"), Ok("other")));
         pile.put(1, "again");
-        assert_eq!(pile.take().await, Some("again"));
-        pile.end();
-        assert_eq!(pile.take().await, None);
+        assert_eq!(pile.take().await, Ok("again"));
+        pile.end(End::Gone);
+        assert_eq!(pile.take().await, Err(End::Gone));
     }
 }

@@ -15,6 +15,12 @@ use crate::domain::inbox::Item;
 use crate::error::Error;
 use crate::metrics::Metrics;
 
+/// Whatever may have been told, what everybody listens to, and their overviews, are looked at once in so many seconds.
+///
+/// Marks, texts and subscriptions have no place in the log by which a notice could be missed, and a node may end between a
+/// commit and its notice.
+const TURNS: i64 = 60;
+
 /// See the module. A user may be in several of the sets; a step takes him out of one.
 #[derive(Debug, Default)]
 pub(super) struct Members {
@@ -31,12 +37,14 @@ pub(super) struct Members {
     looked: HashSet<UserId>,
     /// It is known to be another.
     counted: HashSet<UserId>,
+    turn: i64,
 }
 
 /// A user with sessions.
 #[derive(Debug, Default)]
 struct Member {
-    channels: Vec<ChannelId>,
+    /// Nothing until they are first read; in their order.
+    channels: Option<Vec<ChannelId>>,
     items: Vec<Reader>,
     overviews: Vec<Viewer>,
     /// Items up to here were handed out.
@@ -59,6 +67,7 @@ impl Members {
 
     pub fn join(&mut self, user: UserId, session: u64, from: Seq, want: Want) {
         self.strangers.insert(user);
+        self.named.insert(user);
         let member = self.users.entry(user).or_default();
         match want {
             Want::Items { types, mailbox } => {
@@ -95,28 +104,51 @@ impl Members {
         self.forget(user);
     }
 
+    /// Ends all sessions, which may come again.
+    pub fn end(&mut self) {
+        for member in std::mem::take(self).users.into_values() {
+            member.items.iter().for_each(|reader| reader.mailbox.end(End::Lost));
+            member.overviews.iter().for_each(|viewer| viewer.slot.put(Err(End::lost())));
+        }
+    }
+
     fn forget(&mut self, user: UserId) {
-        self.listen(user, Vec::new());
-        self.users.remove(&user);
+        for channel in self.users.remove(&user).and_then(|member| member.channels).unwrap_or_default() {
+            self.listeners.remove(&(channel, user));
+        }
         let Self { strangers, named, news, changed, looked, counted, .. } = self;
         for set in [strangers, named, news, changed, looked, counted] {
             set.remove(&user);
         }
     }
 
-    fn listen(&mut self, user: UserId, channels: Vec<ChannelId>) {
-        let Some(member) = self.users.get_mut(&user) else { return };
-        for channel in std::mem::replace(&mut member.channels, channels) {
-            self.listeners.remove(&(channel, user));
+    /// Remembers what users listen to. Where that is not what it was, what was published before is news to them.
+    pub fn introduce(&mut self, users: &[UserId], mut channels: HashMap<UserId, Vec<ChannelId>>) {
+        for &user in users {
+            let Some(member) = self.users.get_mut(&user) else { continue };
+            let mut channels = channels.remove(&user).unwrap_or_default();
+            channels.sort_unstable();
+            if member.channels.as_ref() == Some(&channels) {
+                continue;
+            }
+            self.listeners.extend(channels.iter().map(|channel| (*channel, user)));
+            for channel in member.channels.replace(channels.clone()).unwrap_or_default() {
+                if channels.binary_search(&channel).is_err() {
+                    self.listeners.remove(&(channel, user));
+                }
+            }
+            self.has_news(user);
         }
-        self.listeners.extend(member.channels.iter().map(|channel| (*channel, user)));
     }
 
-    /// Remembers what users listen to. What was published before that is news to them.
-    pub fn introduce(&mut self, users: &[UserId], channels: &HashMap<UserId, Vec<ChannelId>>) {
-        for &user in users {
-            self.listen(user, channels.get(&user).cloned().unwrap_or_default());
-            self.has_news(user);
+    /// Once a second, for what was never told.
+    pub fn doubt_some(&mut self) {
+        self.turn = (self.turn + 1) % TURNS;
+        let turn = self.turn;
+        let some: Vec<UserId> = self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn).copied().collect();
+        for user in some {
+            self.strangers.insert(user);
+            self.changed(user);
         }
     }
 
@@ -203,13 +235,13 @@ impl Members {
 
     /// Those of the users to whom what is new up to `end` must be read, by about how far back each has to look: from an item
     /// of the same power of two. `counts` says whether new items may be added to what is known of overviews.
-    pub fn behind(&mut self, users: &[UserId], end: Seq, counts: bool, now: Instant) -> Vec<(Seq, Vec<UserId>)> {
+    pub fn behind(&mut self, users: &[UserId], end: Seq, counts: bool) -> Vec<(Seq, Vec<UserId>)> {
         let mut by_gap: BTreeMap<u32, (Seq, Vec<UserId>)> = BTreeMap::new();
         for user in users {
             let Some(member) = self.users.get(user) else { continue };
             let mut from = (!member.items.is_empty()).then_some(member.delivered);
             if !member.overviews.is_empty() {
-                let known = member.overviews.iter().map(|viewer| viewer.known_upto(now));
+                let known = member.overviews.iter().map(Viewer::known_upto);
                 match known.min().flatten().filter(|_| counts && !self.changed.contains(user)) {
                     Some(known) => from = Some(from.map_or(known, |from| from.min(known))),
                     None => drop(self.changed.insert(*user)),

@@ -11,7 +11,7 @@ use crate::domain::inbox::item::{self, CONTENT_COLUMNS, Content, Item, STATE_COL
 use crate::domain::tenant::Tenant;
 use crate::domain::user::Profile;
 use crate::error::Result;
-use crate::sql::Sql;
+use crate::sql::{LIST, Sql};
 
 /// Which items.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,19 @@ pub struct Span<'a> {
     pub limit: Option<usize>,
 }
 
-/// The items of users within a span of the log that have not expired, oldest first.
+/// What is in a span.
+#[derive(Debug)]
+pub struct Newer {
+    /// Oldest first.
+    pub items: Vec<Item>,
+    /// Where a span with a limit was full: the place after which there may be more.
+    pub more_after: Option<Seq>,
+}
+
+/// The items of users within a span of the log that have not expired.
 ///
 /// A range of `inbox_item`'s key a user, and then what they show, once for all who got the same.
-pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Vec<Item>> {
+pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Newer> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(STATE_COLUMNS).push(" FROM inbox_item i WHERE i.user_id").in_ids(users);
     sql.push(" AND i.seq > ").bind(span.after).push(" AND i.seq <= ").bind(span.upto);
@@ -41,6 +50,8 @@ pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>)
     }
     let rows = sql.all(&app.db.read).await?;
     let mut seqs = rows.iter().map(|row| row.try_get::<Seq>("", "item_seq")).collect::<Result<Vec<_>, _>>()?;
+    // By rows: what has gone meanwhile filled the span all the same.
+    let more_after = seqs.last().copied().filter(|_| span.limit.is_some_and(|limit| rows.len() >= limit));
     seqs.dedup();
     let contents = contents(app, tenant, &seqs).await?;
     let mut items = Vec::with_capacity(rows.len());
@@ -50,20 +61,22 @@ pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>)
             items.push(Item::over(row, content.clone())?);
         }
     }
-    Ok(items)
+    Ok(Newer { items, more_after })
 }
 
 async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Seq, Arc<Content>>> {
     let mut contents = HashMap::with_capacity(seqs.len());
-    for seqs in seqs.chunks(1000) {
+    for seqs in seqs.chunks(LIST) {
         let mut sql = Sql::new(&app.db.read);
         sql.push("SELECT n.seq AS content_seq, t.catalogue_version, ").push(CONTENT_COLUMNS).push(", ");
         sql.push(&Profile::columns("s")).push(" FROM notification n JOIN tenant t ON t.id = n.tenant_id");
         item::push_content_joins(&mut sql);
         sql.push(" WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").in_ids(seqs);
-        for row in sql.all(&app.db.read).await? {
-            let catalogue = catalogue::at(app, tenant, row.try_get("", "catalogue_version")?).await?;
-            contents.insert(row.try_get("", "content_seq")?, Arc::new(Content::read(&row, &catalogue)?));
+        let rows = sql.all(&app.db.read).await?;
+        let Some(row) = rows.first() else { continue };
+        let catalogue = catalogue::at(app, tenant, row.try_get("", "catalogue_version")?).await?;
+        for row in &rows {
+            contents.insert(row.try_get("", "content_seq")?, Arc::new(Content::read(row, &catalogue)?));
         }
     }
     Ok(contents)

@@ -3,6 +3,7 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
+mod end;
 mod work;
 
 use std::collections::BTreeMap;
@@ -51,6 +52,8 @@ pub(super) struct Room {
     heard: Option<Seq>,
     /// What was heard beyond that, by first place.
     ahead: BTreeMap<Seq, Seq>,
+    /// The end of the log when it was last looked at: it never lies before this again.
+    end_seen: Seq,
     /// The log goes up to here. If it has not been heard by then, it was missed.
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
@@ -77,6 +80,7 @@ impl Room {
             contents: Contents::default(),
             heard: None,
             ahead: BTreeMap::new(),
+            end_seen: Seq(0),
             missing: None,
             catalogue_version: 0,
             touched: Touched::default(),
@@ -161,7 +165,15 @@ impl Room {
                 self.expired_upto = self.expired_upto.max(upto);
             }
             Event::Head { last_seq, catalogue_version } => {
+                if last_seq < std::mem::replace(&mut self.end_seen, last_seq) {
+                    tracing::warn!("the log ends before where it ended: the database was restored");
+                    (self.heard, self.missing) = (None, None);
+                    self.ahead.clear();
+                    self.end();
+                }
+                self.tenant.saw(last_seq);
                 self.audience.doubt_some();
+                self.members.doubt_some();
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
                     self.members.all_changed();
                 }
@@ -238,7 +250,7 @@ impl Room {
         let strangers = self.members.take_strangers(USERS);
         if !strangers.is_empty() {
             match listened(&self.app, &strangers).await {
-                Ok(channels) => self.members.introduce(&strangers, &channels),
+                Ok(channels) => self.members.introduce(&strangers, channels),
                 Err(error) => {
                     for user in &strangers {
                         self.members.listens_elsewhere(*user);

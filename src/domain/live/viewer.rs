@@ -1,23 +1,17 @@
 //! A session that looks at an overview, and what that is known to look like.
 //!
 //! A new item makes an overview another by one, so it is not read again for that: everything else that may change it is told
-//! by a notice, after which it is read whole. One that was counted on for long is read whole all the same, should a node have
-//! ended between a commit and its notice.
+//! by a notice, after which it is read whole; and once a minute, should a node have ended between a commit and its notice.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use entity::ids::Seq;
-use tokio::time::Instant;
 
 use super::mailbox::Slot;
 use crate::domain::inbox::Item;
 use crate::domain::overview::{Overview, Wish};
 use crate::domain::view::Unread;
 use crate::error::Result;
-
-/// For so long items are added to an overview that was read whole.
-const KNOWN: Duration = Duration::from_mins(5);
 
 /// See the module.
 #[derive(Debug)]
@@ -33,7 +27,6 @@ pub(super) struct Viewer {
 #[derive(Debug)]
 struct Known {
     overview: Arc<Overview>,
-    read_at: Instant,
     /// Nothing is known to have changed since, but for what was added.
     is_certain: bool,
 }
@@ -44,10 +37,10 @@ impl Viewer {
     }
 
     /// The overview was read.
-    pub fn read(&mut self, overview: Arc<Overview>, now: Instant) {
+    pub fn read(&mut self, overview: Arc<Overview>) {
         let before = self.known.as_ref().map(|known| known.overview.fingerprint());
         self.is_shown &= before == Some(overview.fingerprint());
-        self.known = Some(Known { overview, read_at: now, is_certain: true });
+        self.known = Some(Known { overview, is_certain: true });
     }
 
     /// It may look otherwise than is known.
@@ -58,9 +51,8 @@ impl Viewer {
     }
 
     /// Up to where in the log it is known, if what is newer may be added to it.
-    pub fn known_upto(&self, now: Instant) -> Option<Seq> {
-        let is_right = |of: &&Known| of.is_certain && !of.overview.is_behind && of.read_at + KNOWN > now;
-        Some(self.known.as_ref().filter(is_right)?.overview.cursor)
+    pub fn known_upto(&self) -> Option<Seq> {
+        Some(self.known.as_ref().filter(|known| known.is_certain)?.overview.cursor)
     }
 
     /// Adds all items up to `end`, oldest first, of which those it holds already count once. False where it must be read.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entity::ids::{UserId, ViewId};
 
 use super::audience::Reader;
-use super::mailbox::Pile;
+use super::mailbox::{End, Pile};
 use super::{Event, Seat, enter};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
@@ -37,6 +37,10 @@ pub async fn views(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, keys: Opt
 impl Lookout {
     /// The next view that changed, as it is now. What changes while nobody asks is merged, a view at a time.
     pub async fn next(&mut self) -> Result<View> {
-        self.pile.take().await.ok_or_else(|| Error::not_found("user", "of this session"))?.view()
+        match self.pile.take().await {
+            Ok(sight) => sight.view(),
+            Err(End::Lost) => Err(End::lost()),
+            Err(_) => Err(Error::not_found("user", "of this session")),
+        }
     }
 }

@@ -6,7 +6,7 @@ use entity::ids::Seq;
 use super::content::ContentChange;
 use super::draft::check_instants;
 use super::envelope::expiry;
-use super::{Content, Notification, Status, find, read, schedule, select, tell};
+use super::{Content, Notification, Status, find, read, schedule, select};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -30,9 +30,9 @@ pub struct Patch {
 /// it is retracted or has expired.
 pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Result<Option<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let notice = transaction!(app.db, |txn| {
+    let end = transaction!(app.db, |txn| {
         let is_scheduled = schedule::lock(txn, tenant, id).await?;
-        let Some(of) = lock(txn, tenant, &catalogue, id).await? else { return Ok(Notice::of(tenant.id)) };
+        let Some(of) = lock(txn, tenant, &catalogue, id).await? else { return Ok(None) };
         let now = app.now();
         match of.status(now) {
             Status::Retracted => return Err(Error::Conflict("the notification is retracted".into())),
@@ -46,7 +46,7 @@ pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Resul
         }
         change(txn, tenant, of, patch, now).await
     })?;
-    tell(app, tenant, notice);
+    tenant.saw(end.unwrap_or_default());
     find(app, tenant, id).await
 }
 
@@ -54,11 +54,11 @@ pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Resul
 /// Doing so again changes nothing.
 pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let notice = transaction!(app.db, |txn| {
+    let end = transaction!(app.db, |txn| {
         schedule::lock(txn, tenant, id).await?;
-        let Some(of) = lock(txn, tenant, &catalogue, id).await? else { return Ok(Notice::of(tenant.id)) };
+        let Some(of) = lock(txn, tenant, &catalogue, id).await? else { return Ok(None) };
         if of.retracted_at.is_some() {
-            return Ok(Notice::of(tenant.id));
+            return Ok(None);
         }
         let now = app.now();
         let mut sql = Sql::new(txn);
@@ -67,7 +67,7 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
         sql.run(txn).await?;
         let Some(seq) = of.seq else {
             schedule::forget(txn, tenant, &[id]).await?;
-            return Ok(Notice::of(tenant.id));
+            return Ok(None);
         };
         // Whoever has not synced it yet never does.
         let mut sql = Sql::new(txn);
@@ -76,7 +76,7 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
         sql.run(txn).await?;
         amend(txn, tenant, seq).await
     })?;
-    tell(app, tenant, notice);
+    tenant.saw(end.unwrap_or_default());
     find(app, tenant, id).await
 }
 
@@ -93,10 +93,18 @@ async fn lock(txn: &Transaction, tenant: &Tenant, catalogue: &Catalogue, id: i64
     sql.one(txn).await?.map(|row| read(&row, catalogue)).transpose()
 }
 
-async fn change(txn: &Transaction, tenant: &Tenant, of: Notification, patch: &Patch, now: Millis) -> Result<Notice> {
+/// Returns the place in the log that says so, where one does.
+async fn change(
+    txn: &Transaction,
+    tenant: &Tenant,
+    of: Notification,
+    patch: &Patch,
+    now: Millis,
+) -> Result<Option<Seq>> {
     let expires_at = match patch.expires_at {
         None => of.expires_at,
-        Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, at)),
+        // The instant of an entry of the log may be a little ahead.
+        Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, at.min(now))),
     };
     let publish_at = patch.publish_at.map(|at| at.max(now)).or(of.publish_at);
     check_instants(if of.seq.is_none() { publish_at } else { None }, expires_at, now)
@@ -110,7 +118,7 @@ async fn change(txn: &Transaction, tenant: &Tenant, of: Notification, patch: &Pa
         if let Some(publish_at) = patch.publish_at {
             schedule::postpone(txn, tenant, of.id, publish_at).await?;
         }
-        return Ok(Notice::of(tenant.id));
+        return Ok(None);
     };
     if expires_at != of.expires_at {
         let mut sql = Sql::new(txn);
@@ -123,7 +131,8 @@ async fn change(txn: &Transaction, tenant: &Tenant, of: Notification, patch: &Pa
     let mut sql = Sql::new(txn);
     sql.push("UPDATE tenant SET text_version = text_version + 1 WHERE id = ").bind(tenant.id);
     sql.run(txn).await?;
-    Ok(Notice { items: vec![seq], ..Notice::of(tenant.id) })
+    txn.tell(Notice { items: vec![seq], ..Notice::of(tenant.id) });
+    Ok(None)
 }
 
 async fn write(
@@ -146,8 +155,8 @@ async fn write(
     Ok(())
 }
 
-/// Takes a place in the log for saying that the one at `subject` is another now.
-async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Notice> {
+/// Takes a place in the log, which it returns, for saying that the one at `subject` is another now.
+async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Option<Seq>> {
     let mut sql = Sql::new(txn);
     // In this order: MySQL goes by what it has set already.
     sql.push("UPDATE tenant SET amended_seq = last_seq + 1, last_seq = last_seq + 1 WHERE id = ").bind(tenant.id);
@@ -160,5 +169,6 @@ async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Notic
     sql.push("INSERT INTO amendment (tenant_id, seq, subject_seq) VALUES (").bind(tenant.id);
     sql.push(", ").bind(seq).push(", ").bind(subject).push(")");
     sql.run(txn).await?;
-    Ok(Notice { seqs: vec![(seq, seq)], items: vec![subject], ..Notice::of(tenant.id) })
+    txn.tell(Notice { seqs: vec![(seq, seq)], items: vec![subject], ..Notice::of(tenant.id) });
+    Ok(Some(seq))
 }

@@ -5,13 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 
 use super::draft::Draft;
 use super::send::{self, Outcome, Written};
-use super::tell;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::catalogue;
@@ -30,15 +28,14 @@ const TRIES: usize = 5;
 #[derive(Debug)]
 pub struct Outbox(Arc<Together<Draft, Vec<Outcome>>>);
 
-impl Default for Outbox {
-    fn default() -> Self {
-        // A writer may be waited for as long as an operation may take.
-        let bounds = Bounds { rounds: 1, things: DRAFTS_PER_TRANSACTION, patience: Duration::MAX };
+impl Outbox {
+    /// With nothing in it.
+    pub fn new(app: &App) -> Self {
+        let bounds =
+            Bounds { rounds: 1, things: DRAFTS_PER_TRANSACTION, patience: app.db.write_patience(), splits_after: None };
         Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), bounds))
     }
-}
 
-impl Outbox {
     /// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
     pub(super) async fn commit(
         &self,
@@ -50,12 +47,13 @@ impl Outbox {
     }
 }
 
-/// Counts what was published, now that it is on disk.
-fn count(app: &App, outcomes: &[Result<Vec<Outcome>>]) {
+/// Counts what was published, now that it is on disk, and notes how far the log goes.
+fn count(app: &App, tenant: &Tenant, outcomes: &[Result<Vec<Outcome>>]) {
     for outcome in outcomes.iter().flatten().flatten() {
         if let Outcome::New(of) = outcome
-            && of.seq.is_some()
+            && let Some(seq) = of.seq
         {
+            tenant.saw(seq);
             app.metrics.published.get_or_create(&Published { kind: of.kind.name() }).inc();
         }
     }
@@ -75,9 +73,8 @@ async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>])
             .map(|(_, job)| job.as_slice())
             .collect();
         match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
-            Ok(Written::All(outcomes, notice)) => {
-                tell(app, tenant, *notice);
-                count(app, &outcomes);
+            Ok(Written::All(outcomes)) => {
+                count(app, tenant, &outcomes);
                 let mut outcomes = outcomes.into_iter();
                 let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);
                 return Ok((0..jobs.len()).map(of).collect());

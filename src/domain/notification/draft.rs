@@ -7,8 +7,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::content::Content;
-use super::envelope::{Envelope, Recipients, groups, message_type};
-use super::{Audience, Kind};
+use super::envelope::{Envelope, Recipients, message_type};
+use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue};
@@ -60,6 +60,16 @@ pub(super) struct Draft {
     pub idempotency_key: Option<String>,
     /// Of all that the caller said.
     pub fingerprint: i64,
+    /// The users of whom it speaks, as the caller calls them.
+    pub names: Vec<(UserId, String)>,
+}
+
+/// What becomes of inputs: drafts in their order, but for those that were sent before.
+pub(super) struct Prepared {
+    pub drafts: Vec<Draft>,
+    /// The numbers of what was sent under keys before, by the places of inputs that could not be sent again: they expire too
+    /// soon by now, or name a group that has gone.
+    pub sent: HashMap<usize, i64>,
 }
 
 /// Checks what callers want to send, then looks up all that it names, making users and actions that are new.
@@ -68,30 +78,76 @@ pub(super) async fn prepare(
     tenant: &Tenant,
     inputs: &[Input],
     path: impl Fn(usize) -> String,
-) -> Result<Vec<Draft>> {
+) -> Result<Prepared> {
     let catalogue = catalogue::current(app, tenant).await?;
+    let mut refused = Vec::new();
     for (place, input) in inputs.iter().enumerate() {
-        check_input(input, &catalogue, app.now()).map_err(|error| error.within(&path(place)))?;
+        if let Err(error) = check_input(input, &catalogue, app.now()) {
+            refused.push((place, error.within(&path(place))));
+        }
     }
-    let names: Vec<String> = inputs.iter().flat_map(named_users).cloned().collect();
+    refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
+    refused.sort_by_key(|(place, _)| *place);
+    let sent = sent_before(app, tenant, inputs, refused).await?;
+    let inputs = inputs.iter().enumerate().filter(|(place, _)| !sent.contains_key(place)).map(|(_, input)| input);
+    let inputs: Vec<&Input> = inputs.collect();
+    // From before the users are looked up, so that whoever is erased after that is noticed.
+    let erased_count = tenant.erased_count();
+    let names: Vec<String> = inputs.iter().copied().flat_map(named_users).cloned().collect();
     let users = user::mention(app, tenant, "users", &names).await?;
     let users: HashMap<&String, UserId> = names.iter().zip(users).collect();
-    let actions: Vec<String> = inputs.iter().filter_map(action).cloned().collect();
+    let actions: Vec<String> = inputs.iter().copied().filter_map(action).cloned().collect();
     let actions = preference::actions(app, tenant, &actions).await?;
-    inputs.iter().map(|input| draft(input, &catalogue, &users, &actions, app.now())).collect()
+    let found = Named { users, actions, erased_count };
+    let drafts = inputs.iter().map(|input| draft(input, &catalogue, &found, app.now()));
+    Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
+}
+
+/// The numbers of what was sent before, for inputs that are refused: a retry is one, whatever has changed since. Fails with
+/// the first that is none.
+async fn sent_before(
+    app: &App,
+    tenant: &Tenant,
+    inputs: &[Input],
+    refused: Vec<(usize, Error)>,
+) -> Result<HashMap<usize, i64>> {
+    let keys = refused.iter().filter_map(|(place, _)| inputs[*place].idempotency_key.as_deref());
+    // Nothing was sent under what is no key, and a database may not even take it.
+    let keys: Vec<&str> = keys.filter(|key| check::code("idempotencyKey", key).is_ok()).collect();
+    let found = by_keys(&app.db.read, tenant, &keys).await?;
+    let found: HashMap<&str, (i64, i64)> =
+        found.iter().map(|(key, id, fingerprint)| (key.as_str(), (*id, *fingerprint))).collect();
+    let mut sent = HashMap::with_capacity(refused.len());
+    for (place, error) in refused {
+        let input = &inputs[place];
+        let before = input.idempotency_key.as_deref().and_then(|key| found.get(key));
+        match before {
+            Some((id, of)) if *of == fingerprint(input)? => sent.insert(place, *id),
+            _ => return Err(error),
+        };
+    }
+    Ok(sent)
 }
 
 impl Draft {
-    /// The draft by a newer catalogue; fails where its type or a group of it is gone.
+    /// The draft by a newer catalogue; fails where its type is gone.
     pub fn renewed(&self, catalogue: &Catalogue) -> Result<Self> {
         let mut draft = self.clone();
         let envelope = &mut draft.envelope;
         envelope.message_type = message_type(catalogue, &envelope.message_type.code)?;
-        if let Recipients::Groups(_) = envelope.recipients {
-            envelope.recipients = Recipients::Groups(groups(catalogue, &envelope.audience.groups)?);
-        }
         envelope.catalogue_version = catalogue.version;
         Ok(draft)
+    }
+
+    /// The draft with others in the place of users who were erased.
+    pub fn renamed(&self, heirs: &HashMap<UserId, UserId>) -> Self {
+        let mut draft = self.clone();
+        let heir = |user: &mut UserId| *user = heirs.get(user).copied().unwrap_or(*user);
+        draft.envelope.sender.as_mut().map(heir);
+        if let Recipients::Users(users) = &mut draft.envelope.recipients {
+            users.iter_mut().for_each(heir);
+        }
+        draft
     }
 }
 
@@ -105,7 +161,7 @@ fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> 
         check::code("idempotencyKey", key)?;
     }
     check_instants(input.publish_at.filter(|at| *at > now), input.expires_at, now)?;
-    check_addressees(&input.addressees, catalogue)
+    check_addressees(&input.addressees)
 }
 
 /// What expires must be published before.
@@ -122,7 +178,7 @@ pub(super) fn check_instants(publish_at: Option<Millis>, expires_at: Option<Mill
     }
 }
 
-fn check_addressees(addressees: &Addressees, catalogue: &Catalogue) -> Result<()> {
+fn check_addressees(addressees: &Addressees) -> Result<()> {
     match addressees {
         Addressees::Everyone => Ok(()),
         Addressees::Groups(codes) => {
@@ -130,7 +186,7 @@ fn check_addressees(addressees: &Addressees, catalogue: &Catalogue) -> Result<()
             if codes.is_empty() {
                 return Err(Error::bad_input("audience.groups", "must name at least one group"));
             }
-            groups(catalogue, codes).map(drop)
+            codes.iter().try_for_each(|code| check::code("audience.groups", code))
         }
         Addressees::Users(ids) => {
             check::count("audience.users", ids.len(), NAMED_USERS)?;
@@ -146,6 +202,13 @@ fn check_addressees(addressees: &Addressees, catalogue: &Catalogue) -> Result<()
             check::code("action", action)
         }
     }
+}
+
+/// What the inputs name, looked up.
+struct Named<'a> {
+    users: HashMap<&'a String, UserId>,
+    actions: HashMap<String, ActionId>,
+    erased_count: i64,
 }
 
 fn named_users(input: &Input) -> impl Iterator<Item = &String> {
@@ -164,14 +227,9 @@ fn action(input: &Input) -> Option<&String> {
     }
 }
 
-fn draft(
-    input: &Input,
-    catalogue: &Catalogue,
-    users: &HashMap<&String, UserId>,
-    actions: &HashMap<String, ActionId>,
-    now: Millis,
-) -> Result<Draft> {
-    let user = |id: &String| users.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made"));
+fn draft(input: &Input, catalogue: &Catalogue, named: &Named<'_>, now: Millis) -> Result<Draft> {
+    let user =
+        |id: &String| named.users.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made"));
     let mut audience = Audience::default();
     let (kind, recipients) = match &input.addressees {
         Addressees::Everyone => {
@@ -182,7 +240,7 @@ fn draft(
             audience.groups.clone_from(codes);
             audience.groups.sort();
             audience.groups.dedup();
-            (Kind::Announcement, Recipients::Groups(groups(catalogue, &audience.groups)?))
+            (Kind::Announcement, Recipients::Groups)
         }
         Addressees::Users(ids) => {
             let mut rows = ids.iter().map(user).collect::<Result<Vec<_>>>()?;
@@ -209,10 +267,11 @@ fn draft(
         recipients,
         sender: input.sender.as_ref().map(user).transpose()?,
         target,
-        action: action(input).and_then(|code| Some((code.clone(), *actions.get(code)?))),
+        action: action(input).and_then(|code| Some((code.clone(), *named.actions.get(code)?))),
         audience,
         expires_at: input.expires_at,
         catalogue_version: catalogue.version,
+        erased_count: named.erased_count,
     };
     Ok(Draft {
         envelope,
@@ -220,6 +279,7 @@ fn draft(
         publish_at: input.publish_at.filter(|at| *at > now),
         idempotency_key: input.idempotency_key.clone(),
         fingerprint: fingerprint(input)?,
+        names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entity::ids::{ActionId, ChannelId, UserId};
+use entity::ids::{ActionId, UserId};
 use sea_orm::{ConnectionTrait, QueryResult};
 
 use super::{Audience, Kind, Notification};
@@ -25,24 +25,27 @@ pub(super) struct Envelope {
     pub audience: Audience,
     /// As the caller said; by the type's ttl otherwise.
     pub expires_at: Option<Millis>,
-    /// The version of the catalogue by which type and groups were looked up.
+    /// The version of the catalogue by which its type was looked up.
     pub catalogue_version: i64,
+    /// How many users the tenant had erased when, or before, those whom it names were looked up.
+    pub erased_count: i64,
 }
 
 /// Whom it is for, looked up.
 #[derive(Clone, Debug)]
 pub(super) enum Recipients {
     Everyone,
-    Groups(Vec<ChannelId>),
+    /// Those of the groups of its audience that there are when it is published.
+    Groups,
     Users(Vec<UserId>),
     /// Subscribers of the target's channel, and followers of the sender.
     Subscribers,
 }
 
 impl Envelope {
-    /// When it expires if it is published at this instant.
-    pub fn expires_at(&self, published_at: Millis) -> Option<Millis> {
-        expiry(self.expires_at, &self.message_type, published_at)
+    /// When it expires if it is published now.
+    pub fn expires_at(&self, now: Millis) -> Option<Millis> {
+        expiry(self.expires_at, &self.message_type, now)
     }
 
     /// The users named one by one, a message's receiver among them.
@@ -55,7 +58,7 @@ impl Envelope {
         if self.kind == Kind::Message { self.named().first().copied() } else { None }
     }
 
-    /// Of a notification that was scheduled, by the catalogue of now: a group that has gone since is left out.
+    /// Of a notification that was scheduled, by the catalogue of now.
     pub async fn scheduled(
         db: &impl ConnectionTrait,
         tenant: &Tenant,
@@ -68,10 +71,7 @@ impl Envelope {
             Kind::Reminder => Recipients::Subscribers,
             Kind::Announcement if of.audience.everyone => Recipients::Everyone,
             Kind::Announcement if of.audience.users > 0 => Recipients::Users(named(db, tenant, of.id).await?),
-            Kind::Announcement => {
-                let groups = of.audience.groups.iter().filter_map(|code| catalogue.groups.get(code));
-                Recipients::Groups(groups.map(|group| group.channel).collect())
-            }
+            Kind::Announcement => Recipients::Groups,
         };
         let action = row.try_get::<Option<ActionId>>("", "action_id")?;
         Ok(Self {
@@ -84,6 +84,7 @@ impl Envelope {
             audience: of.audience.clone(),
             expires_at: of.expires_at,
             catalogue_version: catalogue.version,
+            erased_count: tenant.erased_count(),
         })
     }
 }
@@ -103,12 +104,4 @@ async fn named(db: &impl ConnectionTrait, tenant: &Tenant, id: i64) -> Result<Ve
 pub(super) fn message_type(catalogue: &Catalogue, code: &str) -> Result<Arc<MessageType>> {
     let kind = catalogue.message_type(code).cloned();
     kind.ok_or_else(|| Error::bad_input("type", format!("no message type {code:?}")))
-}
-
-pub(super) fn groups(catalogue: &Catalogue, codes: &[String]) -> Result<Vec<ChannelId>> {
-    let find = |code: &String| {
-        let group = catalogue.groups.get(code).map(|group| group.channel);
-        group.ok_or_else(|| Error::bad_input("audience.groups", format!("no group {code:?}")))
-    };
-    codes.iter().map(find).collect()
 }

@@ -1,5 +1,9 @@
 //! What was sent, for those who sent it.
 
+use std::collections::BTreeSet;
+
+use entity::ids::TypeId;
+
 use super::{Kind, Notification, Status, read, select};
 use crate::app::App;
 use crate::domain::channel::Target;
@@ -37,11 +41,12 @@ pub async fn page(
             let kind = catalogue.message_type(code).map(|kind| kind.id);
             kind.ok_or_else(|| Error::bad_input("filter.types", format!("no message type {code:?}")))
         };
-        sql.push(" AND n.type_id").in_ids(&codes.iter().map(id).collect::<Result<Vec<_>>>()?);
+        let ids: BTreeSet<TypeId> = codes.iter().map(id).collect::<Result<_>>()?;
+        sql.push(" AND n.type_id").in_ids(&Vec::from_iter(ids));
     }
     if let Some(kinds) = &filter.kinds {
-        let kinds: Vec<i64> = kinds.iter().map(|kind| i64::from(*kind as i16)).collect();
-        sql.push(" AND n.kind").in_ids(&kinds);
+        let kinds: BTreeSet<i64> = kinds.iter().map(|kind| i64::from(*kind as i16)).collect();
+        sql.push(" AND n.kind").in_ids(&Vec::from_iter(kinds));
     }
     if let Some(statuses) = &filter.statuses {
         push_statuses(&mut sql, statuses, app.now());
@@ -72,6 +77,9 @@ pub async fn page(
 
 fn push_statuses(sql: &mut Sql, statuses: &[Status], now: i64) {
     sql.push(" AND (1 = 0");
+    let mut statuses = statuses.to_vec();
+    statuses.sort_unstable();
+    statuses.dedup();
     for status in statuses {
         match status {
             Status::Scheduled => sql.push(" OR (n.seq IS NULL AND n.retracted_at IS NULL)"),

@@ -8,19 +8,22 @@ use super::draft::Draft;
 use super::envelope::Envelope;
 use super::publish::{self, Publication};
 use super::write::{self, Take};
-use super::{Kind, Notification, read, select, tell};
+use super::{Kind, Notification, read, select};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::{self, Catalogue};
-use crate::domain::tenant::{self, Tenant};
-use crate::error::Result;
-use crate::hub::Notice;
+use crate::domain::tenant::{self, Failures, Tenant};
+use crate::domain::user;
+use crate::error::{Error, Result};
 use crate::metrics::Published;
-use crate::sql::{Existing, Rows, Sql, insert};
+use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// Notifications of one transaction.
 const NOTIFICATIONS: i64 = 200;
+
+/// Transactions of a tenant's turn: looking for the next tenant passes over all that is still due of this one.
+const TURN: usize = 25;
 
 /// Keeps those of the drafts that are not for now, and whom they name.
 pub(super) async fn keep(
@@ -45,32 +48,65 @@ pub(super) async fn keep(
     Ok(())
 }
 
-/// Publishes what is due, of all tenants, the longest overdue first. Returns how many.
+/// Publishes what is due, of all tenants: a part of each in turn, of whoever is longest overdue first. Returns how many. Where a
+/// tenant fails, the others go on, and then the first failure is returned.
 ///
 /// Whoever deletes the row of the schedule publishes, in the same transaction: so exactly one node does, and none of it
-/// is half done when a node dies. Safe on all nodes at once.
+/// is half done when a node dies. Safe on all nodes at once. Nothing is due for certain where this node's clock and the
+/// database's differ: then it is left to other nodes, or waits.
 pub async fn publish_due(app: &App) -> Result<usize> {
-    let mut published = 0;
-    while let Some(tenant) = first_due(app).await? {
-        let tenant = tenant::by_id(app, tenant).await?;
-        let catalogue = catalogue::current(app, &tenant).await?;
-        // Nothing where the catalogue has changed meanwhile: then once more, by the new one.
-        let span = tracing::debug_span!(target: "tidings::trace", "publish_due");
-        let some = async { transaction!(app.db, |txn| publish_some(txn, app, &tenant, &catalogue).await) };
-        if let Some((kinds, notice)) = some.instrument(span).await? {
-            tell(app, &tenant, notice);
-            for kind in &kinds {
-                app.metrics.published.get_or_create(&Published { kind: kind.name() }).inc();
+    if app.agreed.is_in_doubt() {
+        return Ok(0);
+    }
+    let (mut published, mut failures) = (0, Failures::default());
+    // Who has had their turn in this round, first of all those who have failed.
+    let (mut served, mut failed): (Vec<TenantId>, usize) = (Vec::new(), 0);
+    loop {
+        let due = if served.len() < LIST { first_due(app, &served).await? } else { None };
+        let Some(tenant) = due else {
+            if served.len() == failed {
+                return failures.end().map(|()| published);
             }
-            published += kinds.len();
+            served.truncate(failed);
+            continue;
+        };
+        if let Some(many) = failures.note(app, tenant, publish_of(app, tenant).await) {
+            published += many;
+            served.push(tenant);
+        } else {
+            served.insert(failed, tenant);
+            failed += 1;
+        }
+    }
+}
+
+/// Publishes a part of what is due of a tenant; nothing where the catalogue changes meanwhile, until the next turn.
+async fn publish_of(app: &App, tenant: TenantId) -> Result<usize> {
+    let tenant = tenant::by_id(app, tenant).await?;
+    let catalogue = catalogue::current(app, &tenant).await?;
+    let span = tracing::debug_span!(target: "tidings::trace", "publish_due");
+    let mut published = 0;
+    for _ in 0..TURN {
+        let some = async { transaction!(app.db, |txn| publish_some(txn, app, &tenant, &catalogue).await) };
+        let kinds = some.instrument(span.clone()).await?.unwrap_or_default();
+        for kind in &kinds {
+            app.metrics.published.get_or_create(&Published { kind: kind.name() }).inc();
+        }
+        published += kinds.len();
+        if kinds.len() as u64 != NOTIFICATIONS.unsigned_abs() {
+            break;
         }
     }
     Ok(published)
 }
 
-async fn first_due(app: &App) -> Result<Option<TenantId>> {
+/// Who is longest overdue, of others than these.
+async fn first_due(app: &App, served: &[TenantId]) -> Result<Option<TenantId>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT s.tenant_id FROM schedule s WHERE s.publish_at <= ").bind(app.now());
+    if !served.is_empty() {
+        sql.push(" AND NOT s.tenant_id").in_ids(served);
+    }
     sql.push(" ORDER BY s.publish_at LIMIT 1");
     sql.one(&app.db.read).await?.map(|row| Ok(row.try_get("", "tenant_id")?)).transpose()
 }
@@ -80,31 +116,40 @@ async fn publish_some(
     app: &App,
     tenant: &Tenant,
     catalogue: &Catalogue,
-) -> Result<Option<(Vec<Kind>, Notice)>> {
+) -> Result<Option<Vec<Kind>>> {
     let now = app.now();
     let ids = claim(txn, tenant, now).await?;
     if ids.is_empty() {
-        return Ok(Some((Vec::new(), Notice::of(tenant.id))));
+        return Ok(Some(Vec::new()));
     }
-    let due = load(txn, tenant, catalogue, &ids).await?;
+    let mut due = load(txn, tenant, catalogue, &ids).await?;
     let envelopes: Vec<&Envelope> = due.iter().map(|(_, envelope)| envelope).collect();
     let channels = publish::listened(txn, tenant, &envelopes).await?;
     let take = Take { seqs: due.len(), ids: 0, catalogue_version: catalogue.version };
     let Some(head) = write::take(txn, tenant, take, now).await? else { return Ok(None) };
+    // What is left of somebody who is being erased names them until their job comes by.
+    let senders = due.iter().filter_map(|(_, envelope)| envelope.sender).collect();
+    let gone = user::gone(txn, tenant, &senders).await?;
+    for (_, envelope) in &mut due {
+        envelope.sender = envelope.sender.filter(|sender| !gone.contains(sender));
+    }
     let mut all = Vec::with_capacity(due.len());
     for (seq, (id, envelope)) in (head.first_seq..).map(Seq).zip(&due) {
-        let expires_at = envelope.expires_at(head.published_at);
+        let expires_at = envelope.expires_at(now);
         all.push(Publication { envelope, seq, expires_at });
         let mut sql = Sql::new(txn);
         sql.push("UPDATE notification SET seq = ").bind(seq).push(", published_at = ").bind(head.published_at);
-        sql.push(", expires_at = ").bind(expires_at).push(", delivered_count = COALESCE(audience_size, 0)");
+        // Whoever was erased since it was scheduled is not addressed any more.
+        let named = i64::try_from(envelope.named().len()).map_err(Error::internal)?;
+        sql.push(", expires_at = ").bind(expires_at).push(", delivered_count = ").bind(named);
+        sql.push(", audience_size = ").bind((named > 0).then_some(named));
         sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND id = ").bind(*id);
         sql.run(txn).await?;
     }
-    let notice = publish::publish(txn, tenant, &all, &channels).await?;
+    publish::publish(txn, tenant, &all, &channels, now).await?;
     forget(txn, tenant, &ids).await?;
     let kinds = due.iter().map(|(_, envelope)| envelope.kind).collect();
-    Ok(Some((kinds, notice)))
+    Ok(Some(kinds))
 }
 
 /// Locks the rows of what is due, so that another node waits, and then does not find them any more.

@@ -1,21 +1,21 @@
 //! Sending: one notification and one publication a channel, whatever the size of the audience.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use entity::ids::{Seq, UserId};
 use sea_orm::ConnectionTrait;
 
-use super::draft::{Draft, Input, prepare};
+use super::draft::{Draft, Input, Prepared, prepare};
 use super::envelope::Envelope;
 use super::publish::{self, Publication};
-use super::write::{self, Take};
+use super::write::{self, Head, Take};
 use super::{Notification, by_keys, load, schedule};
 use crate::app::App;
 use crate::database::Transaction;
-use crate::domain::check;
 use crate::domain::tenant::Tenant;
+use crate::domain::{check, user};
 use crate::error::{Error, Result};
-use crate::hub::Notice;
 
 /// The most notifications of one call.
 const INPUTS: usize = 1000;
@@ -38,8 +38,8 @@ pub(super) enum Outcome {
 
 /// What came of a transaction.
 pub(super) enum Written {
-    /// The outcomes of the jobs, in their order, and who has news once it is committed.
-    All(Vec<Result<Vec<Outcome>>>, Box<Notice>),
+    /// The outcomes of the jobs, in their order.
+    All(Vec<Result<Vec<Outcome>>>),
     /// Nothing, for the drafts were made by another version of the catalogue than this one.
     Nothing { catalogue_version: i64 },
 }
@@ -58,8 +58,11 @@ pub async fn send(
     if inputs.is_empty() {
         return Ok(Vec::new());
     }
-    let drafts = prepare(app, tenant, inputs, path).await?;
-    let outcomes = tenant.outbox.commit(app, tenant, drafts).await?;
+    let Prepared { drafts, sent } = prepare(app, tenant, inputs, path).await?;
+    let mut outcomes =
+        if drafts.is_empty() { Vec::new() } else { tenant.outbox.commit(app, tenant, drafts).await? }.into_iter();
+    let outcome = |place| sent.get(&place).map_or_else(|| outcomes.next(), |id| Some(Outcome::Replayed(*id)));
+    let outcomes: Vec<Outcome> = (0..inputs.len()).filter_map(outcome).collect();
     let number = |outcome: &Outcome| match outcome {
         Outcome::Replayed(id) => Some(*id),
         Outcome::New(_) => None,
@@ -85,7 +88,7 @@ pub async fn send(
 /// What can be read beforehand is; the seqs are taken as late as can be, for from then on the tenant's row is locked.
 pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jobs: &[&[Draft]]) -> Result<Written> {
     let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
-    let (mut written, mut notice) = (Vec::new(), Notice::of(tenant.id));
+    let mut written = Vec::new();
     if !new.is_empty() {
         let due: Vec<&Draft> = new.iter().copied().filter(|draft| draft.publish_at.is_none()).collect();
         let envelopes: Vec<&Envelope> = due.iter().map(|draft| &draft.envelope).collect();
@@ -100,6 +103,8 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
             let (_, catalogue_version) = crate::domain::tenant::head(txn, tenant).await?;
             return Ok(Written::Nothing { catalogue_version });
         };
+        let renamed = renamed(txn, app, tenant, &new, &head).await?;
+        let new: Vec<&Draft> = if renamed.is_empty() { new } else { renamed.iter().collect() };
         written = write::notifications(txn, tenant, &new, &head).await?;
         let mut published = Vec::with_capacity(due.len());
         for (draft, of) in new.iter().zip(&written) {
@@ -107,7 +112,11 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
                 published.push(Publication { envelope: &draft.envelope, seq, expires_at: of.expires_at });
             }
         }
-        notice = publish::publish(txn, tenant, &published, &channels).await?;
+        let delivered = publish::publish(txn, tenant, &published, &channels, head.now).await?;
+        for of in &mut written {
+            let count = of.seq.and_then(|seq| delivered.get(&seq));
+            of.delivered_count = count.copied().unwrap_or(of.delivered_count);
+        }
         schedule::keep(txn, tenant, &new, &written).await?;
     }
     let outcome = |fate| match fate {
@@ -116,7 +125,25 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
         Fate::Existing(id) => Outcome::Replayed(id),
     };
     let outcomes = fates.into_iter().map(|fates| Ok(fates?.into_iter().map(outcome).collect()));
-    Ok(Written::All(outcomes.collect(), Box::new(notice)))
+    Ok(Written::All(outcomes.collect()))
+}
+
+/// The drafts with whoever has the ids now, where somebody whom they name was erased since they were looked up; nothing where
+/// all are users. They stay users until the tenant's row is let go, which whoever erases has to write to.
+async fn renamed(txn: &Transaction, app: &App, tenant: &Tenant, drafts: &[&Draft], head: &Head) -> Result<Vec<Draft>> {
+    tenant.saw_erased(head.erased_count);
+    let doubtful = drafts.iter().filter(|draft| draft.envelope.erased_count != head.erased_count);
+    let named: BTreeMap<UserId, &String> =
+        doubtful.flat_map(|draft| &draft.names).map(|(user, name)| (*user, name)).collect();
+    let gone = user::gone(txn, tenant, &named.keys().copied().collect()).await?;
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let free: Vec<String> = gone.iter().map(|user| named[user].clone()).collect();
+    let window = user::Window { from: app.now() - app.config.retention_millis(), before: Seq(head.first_seq) };
+    let users = user::mention_within(txn, tenant, &free, window, app.now()).await?;
+    let heirs: HashMap<UserId, UserId> = gone.into_iter().zip(users).collect();
+    Ok(drafts.iter().map(|draft| draft.renamed(&heirs)).collect())
 }
 
 /// What becomes of a draft. Places are those of the new ones.

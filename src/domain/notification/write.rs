@@ -11,12 +11,19 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
+/// How far the instant of an entry may be ahead of the time, in milliseconds, so that it is not before that of the last one.
+const LEAD: Millis = 60_000;
+
 /// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant.
 pub(super) struct Head {
     pub first_seq: i64,
     pub first_id: i64,
+    /// By what their places in the log are found, and what is shown. Nothing expires by it.
     pub published_at: Millis,
-    created_at: Millis,
+    /// How many users the tenant has erased. While the tenant's row is locked, nobody else is.
+    pub erased_count: i64,
+    /// What time it is.
+    pub now: Millis,
 }
 
 /// How many places in the log a transaction takes, and how many numbers of notifications.
@@ -31,16 +38,18 @@ pub(super) struct Take {
 /// Takes the next places in the log, and with them the lock that every send of the tenant waits for; nothing where the
 /// catalogue is at another version.
 ///
-/// The instant never goes back along the log, whatever the clocks of the nodes say.
+/// The instant does not go back along the log, however the clocks of nodes differ by less than [`LEAD`]. An entry that is further
+/// ahead was made by a clock that was wrong, and nobody waits for it: the next one is of now again.
 pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
     let mut sql = Sql::new(txn);
     sql.push("UPDATE tenant SET last_seq = last_seq + ").bind(seqs);
     sql.push(", last_notification_id = last_notification_id + ").bind(ids);
-    sql.push(", published_at = CASE WHEN published_at > ").bind(now).push(" THEN published_at ELSE ").bind(now);
+    sql.push(", published_at = CASE WHEN published_at > ").bind(now).push(" AND published_at <= ").bind(now + LEAD);
+    sql.push(" THEN published_at ELSE ").bind(now);
     sql.push(" END WHERE id = ").bind(tenant.id).push(" AND catalogue_version = ").bind(take.catalogue_version);
-    let columns = "last_seq, last_notification_id, published_at";
+    let columns = "last_seq, last_notification_id, published_at, erased_count";
     let row = if sql.backend() == DbBackend::MySql {
         if sql.run(txn).await? == 0 {
             return Ok(None);
@@ -57,7 +66,8 @@ pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Mi
         first_seq: row.try_get::<i64>("", "last_seq")? - seqs + 1,
         first_id: row.try_get::<i64>("", "last_notification_id")? - ids + 1,
         published_at: row.try_get("", "published_at")?,
-        created_at: now,
+        erased_count: row.try_get("", "erased_count")?,
+        now,
     }))
 }
 
@@ -97,10 +107,10 @@ fn notification(draft: &Draft, head: &Head, id: i64, seq: Option<Seq>) -> Notifi
         target: envelope.target.clone(),
         action: envelope.action.as_ref().map(|(code, _)| code.clone()),
         audience: envelope.audience.clone(),
-        created_at: head.created_at,
+        created_at: head.now,
         publish_at: draft.publish_at,
         published_at,
-        expires_at: published_at.map_or(envelope.expires_at, |at| envelope.expires_at(at)),
+        expires_at: seq.map_or(envelope.expires_at, |_| envelope.expires_at(head.now)),
         updated_at: None,
         retracted_at: None,
         audience_size: (named > 0).then_some(named),

@@ -8,8 +8,10 @@ use entity::ids::{Seq, UserId};
 use moka::future::Cache;
 use sea_orm::QueryResult;
 
-use super::{Overview, Wish};
+use super::{Count, Overview, TypeOverview, Wish, chosen};
 use crate::clock::Millis;
+use crate::domain::catalogue::{Catalogue, MessageType};
+use crate::domain::inbox::Item;
 use crate::domain::inbox::shelf::Place;
 use crate::domain::inbox::standing::Standing;
 use crate::error::Result;
@@ -18,9 +20,8 @@ use crate::sql::Sql;
 /// Different wishes that are remembered of a user: his bell's, and those of a page or two.
 const WISHES: usize = 4;
 
-/// What an entry takes besides its items, and an item besides its text, in bytes.
-const ENTRY: usize = 400;
-const ITEM: usize = 500;
+/// What an entry takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
+const PLACE: usize = 400;
 
 /// Of all that an overview shows but time: two overviews of a user with the same one, between which nothing has expired
 /// and no sender has another profile, are the same.
@@ -31,7 +32,7 @@ pub(super) struct Stamp {
     /// Of his inbox: what he or the sweep has changed since it arrived.
     version: i64,
     /// Messages come without a sync, each newer than everything before.
-    newest: Seq,
+    pub newest: Seq,
     texts: i64,
     catalogue: i64,
 }
@@ -43,9 +44,12 @@ pub(super) struct Entry {
     pub stamp: Stamp,
     /// The instant by which it was decided what has expired.
     pub read_at: Millis,
-    /// Who sent what it shows, each with the version of his row.
+    /// Who sent what it shows, each with the version of their profile.
     pub senders: Vec<(UserId, i64)>,
+    /// With those of its types alone that hold anything.
     pub overview: Overview,
+    /// That the overview is of.
+    pub catalogue: Arc<Catalogue>,
     /// The end of the log up to which the inbox is known not to be behind.
     pub complete_upto: AtomicI64,
 }
@@ -76,7 +80,16 @@ impl Memory {
         self.0.get(&user).await?.iter().find(|entry| entry.wish == *wish).cloned()
     }
 
-    pub(super) async fn keep(&self, entry: Entry) {
+    /// About how many bytes it takes, as it counts them.
+    pub async fn weight(&self) -> u64 {
+        self.0.run_pending_tasks().await;
+        self.0.weighted_size()
+    }
+
+    pub(super) async fn keep(&self, mut entry: Entry) {
+        entry.overview.types.retain(|of| of.unread.count > 0 || of.latest.is_some());
+        entry.overview.types.shrink_to_fit();
+        entry.senders.shrink_to_fit();
         let user = entry.overview.user;
         let mut entries = self.0.get(&user).await.map(|known| known.to_vec()).unwrap_or_default();
         entries.retain(|known| known.wish != entry.wish);
@@ -89,18 +102,42 @@ impl Memory {
 }
 
 impl Entry {
+    /// In bytes. What others remember too counts for each.
     fn weight(&self) -> usize {
-        let items = self.overview.types.iter().filter_map(|of| of.latest.as_ref());
-        ENTRY + items.map(|item| ITEM + item.content.length()).sum::<usize>()
+        let wished = self.wish.types.iter().flatten().map(|code| size_of::<String>() + code.len());
+        let held = self.overview.types.iter().map(|of| size_of_val(of) + of.latest.as_ref().map_or(0, Item::weight));
+        PLACE + size_of_val(self) + wished.sum::<usize>() + size_of_val(self.senders.as_slice()) + held.sum::<usize>()
+    }
+
+    /// All types that are wished for, as they were.
+    fn types(&self) -> Vec<TypeOverview> {
+        let Ok(types) = chosen(&self.catalogue, self.wish.types.as_deref()) else { return Vec::new() };
+        let mut held = self.overview.types.iter().peekable();
+        let of = |message_type: Arc<MessageType>| match held.next_if(|of| of.message_type.id == message_type.id) {
+            Some(of) => of.clone(),
+            None => TypeOverview { message_type, unread: Count::of(0, self.wish.cap), latest: None },
+        };
+        types.into_iter().map(of).collect()
     }
 
     /// The overview, where it still holds.
     pub(super) fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Overview> {
-        if standing.is_behind || stamp != self.stamp {
+        // A log that ends before what was known of it is another one.
+        if standing.is_behind || stamp != self.stamp || standing.complete_upto < self.complete_upto() {
             return None;
         }
         self.complete_upto.fetch_max(standing.complete_upto.0, Ordering::Relaxed);
-        Some(Overview { cursor: standing.complete_upto, ..self.overview.clone() })
+        let Overview { user, unread, unseen, views, cap, catalogue_version, .. } = &self.overview;
+        Some(Overview {
+            user: *user,
+            unread: *unread,
+            unseen: *unseen,
+            views: views.clone(),
+            cap: *cap,
+            types: self.types(),
+            cursor: standing.complete_upto,
+            catalogue_version: *catalogue_version,
+        })
     }
 
     /// The end of the log up to which the inbox is known not to be behind, as it is now.

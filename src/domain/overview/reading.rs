@@ -14,11 +14,12 @@ use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
 use crate::domain::inbox::Item;
 use crate::domain::inbox::item::Contents;
-use crate::domain::inbox::standing::Standing;
+use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::Tenant;
 use crate::domain::together::{Bounds, Together};
 use crate::domain::view;
 use crate::error::Result;
+use crate::sql::LIST;
 
 /// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
 /// less than that each.
@@ -38,6 +39,7 @@ pub(super) struct Want {
     types: Vec<Arc<MessageType>>,
     /// That the types are of.
     catalogue: Arc<Catalogue>,
+    reach: Reach,
 }
 
 /// What was read of users.
@@ -51,13 +53,14 @@ pub(super) struct Reading {
 
 impl Want {
     /// Fails where the catalogue has no such type.
-    pub fn new(wish: &Wish, catalogue: &Arc<Catalogue>) -> Result<Self> {
+    pub fn new(wish: &Wish, catalogue: &Arc<Catalogue>, reach: Reach) -> Result<Self> {
         let types = chosen(catalogue, wish.types.as_deref())?;
-        Ok(Self { wish: wish.clone(), types, catalogue: catalogue.clone() })
+        Ok(Self { wish: wish.clone(), types, catalogue: catalogue.clone(), reach })
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.wish == other.wish && self.catalogue.version == other.catalogue.version
+        let facts = |of: &Self| (of.catalogue.version, of.reach);
+        self.wish == other.wish && facts(self) == facts(other)
     }
 }
 
@@ -118,15 +121,15 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<(UserId, Arc<Want>
 /// Reads overviews, and remembers them.
 async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Result<Reading> {
     let is_mysql = app.db.backend() == DbBackend::MySql;
-    let at_once = if is_mysql { BRANCHES / want.types.len().max(1) } else { users.len() };
+    let at_once = if is_mysql { BRANCHES / want.types.len().max(1) } else { LIST };
     let mut reading = Reading::default();
-    for users in users.chunks(at_once.max(1)) {
+    for users in users.chunks(at_once.min(LIST)) {
         let now = app.now();
-        let rows = statement(app, tenant, users, &want.types, &want.wish, now).all(&app.db.read).await?;
+        let rows = statement(app, tenant, users, &want.types, &want.wish, (want.reach, now)).all(&app.db.read).await?;
         let standings = rows.iter().map(Standing::read).collect::<Result<Vec<_>>>()?;
         if standings.iter().all(|standing| standing.catalogue_version == want.catalogue.version) {
             let overviews = assemble(&rows, &standings, want)?;
-            remember(app, &rows, &standings, &overviews, (&want.wish, now)).await?;
+            remember(app, &rows, &standings, &overviews, (want, now)).await?;
             reading.overviews.extend(overviews);
         }
         reading.standings.extend(standings);
@@ -135,24 +138,28 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
     Ok(reading)
 }
 
-/// Those of inboxes that were not behind when they were read.
+/// Those of inboxes that were read whole: that were not behind, and hold nothing beyond where they were cut.
 async fn remember(
     app: &App,
     rows: &[QueryResult],
     standings: &[Standing],
     overviews: &HashMap<UserId, Overview>,
-    (wish, read_at): (&Wish, Millis),
+    (want, read_at): (&Want, Millis),
 ) -> Result<()> {
     let mut entries: HashMap<UserId, Entry> = HashMap::with_capacity(overviews.len());
     for (row, standing) in rows.iter().zip(standings).filter(|(_, standing)| !standing.is_behind) {
         let Some(overview) = overviews.get(&standing.user) else { continue };
         let stamp = Stamp::read(row)?;
+        if stamp.newest > standing.complete_upto {
+            continue;
+        }
         let entry = entries.entry(standing.user).or_insert_with(|| Entry {
-            wish: wish.clone(),
+            wish: want.wish.clone(),
             stamp,
             read_at,
             senders: Vec::new(),
             overview: overview.clone(),
+            catalogue: want.catalogue.clone(),
             complete_upto: standing.complete_upto.0.into(),
         });
         entry.senders.extend(memory::sender(row)?);
@@ -164,7 +171,7 @@ async fn remember(
 }
 
 fn assemble(rows: &[QueryResult], standings: &[Standing], want: &Want) -> Result<HashMap<UserId, Overview>> {
-    let Want { wish, types, catalogue } = want;
+    let Want { wish, types, catalogue, .. } = want;
     let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
     let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
     for (row, standing) in rows.iter().zip(standings) {
@@ -177,7 +184,6 @@ fn assemble(rows: &[QueryResult], standings: &[Standing], want: &Want) -> Result
             cap: wish.cap,
             types: Vec::with_capacity(types.len()),
             cursor: standing.complete_upto,
-            is_behind: standing.is_behind,
             catalogue_version: catalogue.version,
         });
         if let Some(kind) = row.try_get::<Option<TypeId>>("", "x_type_id")? {

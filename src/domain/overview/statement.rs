@@ -11,8 +11,8 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::MessageType;
 use crate::domain::inbox::item;
-use crate::domain::inbox::shelf::{Place, Side, push_range, ranges};
-use crate::domain::inbox::standing;
+use crate::domain::inbox::shelf::{Place, Range, Side, push_range, ranges};
+use crate::domain::inbox::standing::{self, Reach};
 use crate::domain::tenant::Tenant;
 use crate::sql::Sql;
 
@@ -27,20 +27,21 @@ pub fn statement(
     users: &[UserId],
     types: &[Arc<MessageType>],
     wish: &Wish,
-    now: Millis,
+    (reach, now): (Reach, Millis),
 ) -> Sql {
+    let counted = Counted { cap: wish.cap, reach, now };
     let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(Stamp::COLUMNS);
-    sql.push(", h_unseen, x_type_id, x_unread, s.version AS s_version, ");
+    sql.push(", h_unseen, x_type_id, x_unread, s.profile_version AS s_version, ");
     item::push_columns(&mut sql);
     sql.push(" FROM ");
     let push_standing = |sql: &mut Sql| {
         sql.push("(");
-        standing::push(sql, tenant, users, &|sql, user| {
+        standing::push(sql, tenant, users, reach, &|sql, user| {
             Stamp::push(sql, user);
             if wish.unseen {
-                push_unseen(sql, user, &ids, wish.cap, now);
+                push_unseen(sql, user, &ids, counted);
             } else {
                 sql.push(", NULL AS h_unseen");
             }
@@ -54,14 +55,14 @@ pub fn statement(
     } else if sql.backend() == DbBackend::MySql {
         push_standing(&mut sql);
         sql.push(" LEFT JOIN (");
-        push_pairs(&mut sql, users, &ids, wish.cap, now);
+        push_pairs(&mut sql, users, &ids, counted);
         sql.push(") x ON x.x_user_id = h.h_user_id");
     } else {
         // Computed beside the user, not joined to him: PostgreSQL would compute all of them for each of the users.
         sql.push("(SELECT h.*, t.id AS x_type_id, ");
-        push_unread(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), wish.cap, now);
+        push_unread(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), counted);
         sql.push(" AS x_unread, ");
-        push_latest(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), now);
+        push_latest(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), counted);
         sql.push(" AS x_latest FROM ");
         push_standing(&mut sql);
         sql.push(" LEFT JOIN message_type t ON t.tenant_id = ").bind(tenant.id).push(" AND t.id").in_ids(&ids);
@@ -72,31 +73,39 @@ pub fn statement(
     sql
 }
 
+/// Which items count, and how many of them at the most.
+#[derive(Clone, Copy)]
+struct Counted {
+    cap: Option<i64>,
+    reach: Reach,
+    now: Millis,
+}
+
 /// A branch for each user and type, for MySQL uses ranges only where it sees constants.
-fn push_pairs(sql: &mut Sql, users: &[UserId], types: &[TypeId], cap: Option<i64>, now: Millis) {
+fn push_pairs(sql: &mut Sql, users: &[UserId], types: &[TypeId], counted: Counted) {
     let pairs = users.iter().flat_map(|user| types.iter().map(move |kind| (*user, *kind)));
     for (place, (user, kind)) in pairs.enumerate() {
         sql.push(if place > 0 { " UNION ALL SELECT " } else { "SELECT " });
         sql.bind(user).push(" AS x_user_id, ").bind(kind).push(" AS x_type_id, ");
-        push_unread(sql, user.into(), kind.into(), cap, now);
+        push_unread(sql, user.into(), kind.into(), counted);
         sql.push(" AS x_unread, ");
-        push_latest(sql, user.into(), kind.into(), now);
+        push_latest(sql, user.into(), kind.into(), counted);
         sql.push(" AS x_latest");
     }
 }
 
-fn push_unread(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, cap: Option<i64>, now: Millis) {
+fn push_unread(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted) {
     for (place, range) in ranges(Side::Inbox, Some(false)).iter().enumerate() {
         sql.push(if place > 0 { " + " } else { "" });
-        push_count(sql, cap, &|sql| push_range(sql, user, kind, *range, now));
+        push_count(sql, counted.cap, &|sql| counted.push_range(sql, user, kind, *range));
     }
 }
 
 /// What arrived after the inbox was last seen: a range of `inbox_item`'s key, which holds nothing else once somebody
 /// has looked.
-fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], cap: Option<i64>, now: Millis) {
+fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], counted: Counted) {
     sql.push(", ");
-    push_count(sql, cap, &|sql| {
+    push_count(sql, counted.cap, &|sql| {
         sql.push("i.user_id = ");
         user.push(sql);
         sql.push(" AND i.seq > ");
@@ -112,9 +121,18 @@ fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], cap: Option<i64
         for (place, (state, _)) in ranges(Side::Inbox, None).iter().enumerate() {
             sql.push(if place > 0 { ", " } else { "" }).push(&(*state as i16).to_string());
         }
-        sql.push(") AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
+        sql.push(") AND (i.expires_at IS NULL OR i.expires_at > ").bind(counted.now).push(")");
+        standing::push_cut(sql, user, "u.cursor_seq", counted.reach);
     });
     sql.push(" AS h_unseen");
+}
+
+impl Counted {
+    /// Adds that `i` is in a range, up to where is read.
+    fn push_range(self, sql: &mut Sql, user: Place<'_>, kind: Place<'_>, range: Range) {
+        push_range(sql, user, kind, range, self.now);
+        standing::push_cut(sql, user, "h.h_cursor_seq", self.reach);
+    }
 }
 
 /// Counts the items of a condition, up to one above the cap.
@@ -133,12 +151,12 @@ fn push_count(sql: &mut Sql, cap: Option<i64>, condition: &dyn Fn(&mut Sql)) {
     }
 }
 
-fn push_latest(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, now: Millis) {
+fn push_latest(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted) {
     let greatest = sql.greatest();
     sql.push(greatest).push("(");
     for (place, range) in ranges(Side::Inbox, None).iter().enumerate() {
         sql.push(if place > 0 { ", " } else { "" }).push("COALESCE((SELECT i.seq FROM inbox_item i WHERE ");
-        push_range(sql, user, kind, *range, now);
+        counted.push_range(sql, user, kind, *range);
         sql.push(" ORDER BY i.seq DESC LIMIT 1), 0)");
     }
     sql.push(")");

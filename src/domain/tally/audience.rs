@@ -8,33 +8,50 @@ use sea_orm::ConnectionTrait;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::preference;
-use crate::domain::tenant::{self, Tenant};
+use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
 use crate::sql::Sql;
 
-/// Notifications that are counted together.
-const NOTIFICATIONS: i64 = 200;
+/// Entries of the log that are counted together, unless that takes too long.
+const ENTRIES: i64 = 200;
 
 /// Counts the audiences of everything that was published since the last time, of all tenants. What has groups and
 /// subscriptions is counted by them, within a minute after it was published; what names its users was counted then.
 pub(super) async fn count(app: &App) -> Result<()> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT t.id FROM tenant t WHERE t.counted_seq < t.last_seq");
+    let mut failures = Failures::default();
     for row in sql.all(&app.db.read).await? {
-        let tenant = tenant::by_id(app, row.try_get::<TenantId>("", "id")?).await?;
-        while count_some(app, &tenant).await? {}
+        let tenant = row.try_get("", "id")?;
+        failures.note(app, tenant, count_of(app, tenant).await);
+    }
+    failures.end()
+}
+
+async fn count_of(app: &App, tenant: TenantId) -> Result<()> {
+    let tenant = tenant::by_id(app, tenant).await?;
+    let (mut most, mut is_more) = (ENTRIES, true);
+    while is_more {
+        is_more = match count_some(app, &tenant, most).await {
+            // Audiences of millions.
+            Err(error) if error.is_slow() && most > 1 => {
+                most /= 2;
+                true
+            }
+            counted => counted?,
+        };
     }
     Ok(())
 }
 
-/// Counts those of a part of the log; false when that was the last.
-async fn count_some(app: &App, tenant: &Tenant) -> Result<bool> {
+/// Counts those of a part of the log of so many entries at most; false when that was the last.
+async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let db = &app.db.read;
     let mut sql = Sql::new(db);
     sql.push("SELECT t.counted_seq, t.last_seq FROM tenant t WHERE t.id = ").bind(tenant.id);
     let Some(row) = sql.one(db).await? else { return Ok(false) };
     let (after, last): (Seq, Seq) = (row.try_get("", "counted_seq")?, row.try_get("", "last_seq")?);
-    let upto = Seq(last.0.min(after.0 + NOTIFICATIONS));
+    let upto = Seq(last.0.min(after.0 + most));
     let mut sizes = by_subscription(db, tenant, (after, upto)).await?;
     for seq in to_everyone(db, tenant, (after, upto)).await? {
         sizes.insert(seq, everyone(db, tenant, seq).await?);

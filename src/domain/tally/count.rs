@@ -8,7 +8,7 @@ use super::{audience, settle};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
-use crate::sql::Sql;
+use crate::sql::{LIST, Sql};
 
 /// Users whose spans are settled in one transaction, which locks their rows.
 const USERS: i64 = 200;
@@ -46,14 +46,8 @@ async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>>
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.id FROM users u WHERE u.id").in_ids(&users).push(" ORDER BY u.id").for_update();
     let locked = ids(&sql.all(txn).await?, "id")?;
+    // Those of whoever is no user any more are for the job that erases them.
     settle(txn, &locked).await?;
-    if locked.len() < users.len() {
-        // Of users who have gone.
-        let gone: Vec<UserId> = users.into_iter().filter(|user| !locked.contains(user)).collect();
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM tally_span WHERE user_id").in_ids(&gone);
-        sql.run(txn).await?;
-    }
     Ok(Some(last))
 }
 
@@ -81,10 +75,12 @@ async fn add_some(txn: &Transaction) -> Result<bool> {
             add(txn, tenant, sums).await?;
         }
     }
-    let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM tally WHERE id").in_ids(&tallies);
-    if sql.run(txn).await? != tallies.len() as u64 {
-        return Err(Error::Unavailable("another node has counted meanwhile".into()));
+    for tallies in tallies.chunks(LIST) {
+        let mut sql = Sql::new(txn);
+        sql.push("DELETE FROM tally WHERE id").in_ids(tallies);
+        if sql.run(txn).await? != tallies.len() as u64 {
+            return Err(Error::Unavailable("another node has counted meanwhile".into()));
+        }
     }
     Ok(rows.len() as u64 == TALLIES.unsigned_abs())
 }

@@ -51,16 +51,17 @@ struct Draft {
 ///
 /// Each takes the next position of its view; what has no view yet gets one. Its actor has seen everything up to it, and
 /// is in the view from then on. A key that was used in the view before changes nothing; with another actor or preview it
-/// is a `CONFLICT`. Costs about five statements whatever the number of activities, views and members (and one more for
+/// is a `CONFLICT`. Costs about six statements whatever the number of activities, views and members (and one more for
 /// each further code of views and each 128 keys), and locks the rows of the views until it commits.
 pub async fn record(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<View>> {
-    let drafts = prepare(app, tenant, activities).await?;
-    if drafts.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (views, notice) = transaction!(app.db, |txn| write(txn, tenant, &drafts, app.now()).await)?;
-    app.hub.tell(notice);
-    Ok(views)
+    user::again(|| async {
+        let drafts = prepare(app, tenant, activities).await?;
+        if drafts.is_empty() {
+            return Ok(Vec::new());
+        }
+        transaction!(app.db, |txn| write(txn, tenant, &drafts, app.now()).await)
+    })
+    .await
 }
 
 async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<Draft>> {
@@ -95,9 +96,11 @@ fn check_one(activity: &Activity) -> Result<()> {
     activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::code("idempotencyKey", key))
 }
 
-async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis) -> Result<(Vec<View>, Notice)> {
+async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis) -> Result<Vec<View>> {
     let keys: Vec<Key> = drafts.iter().map(|draft| draft.view.clone()).collect();
     let mut rows = lock(txn, tenant, &keys, now).await?;
+    let actors: Vec<UserId> = drafts.iter().filter_map(|draft| draft.actor).collect();
+    user::held(txn, tenant, &actors).await?;
     let mut used = used_keys(txn, &rows, drafts).await?;
     let mut new_keys: Vec<Vec<Value>> = Vec::new();
     let mut changed: BTreeSet<&Key> = BTreeSet::new();
@@ -123,16 +126,16 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
         }
     }
     let changed: Vec<&Row> = changed.into_iter().filter_map(|key| rows.get(key)).collect();
-    let notice = Notice {
+    txn.tell(Notice {
         views: changed.iter().map(|row| row.id).collect(),
         visits: visits.keys().copied().collect(),
         ..Notice::of(tenant.id)
-    };
+    });
     grow(txn, tenant, &changed, now).await?;
     let columns = &["view_id", "idempotency_key", "fingerprint", "created_at"];
     insert(txn, Rows { table: "activity_key", columns, values: new_keys }, Existing::Refused).await?;
     come(txn, &visits, now).await?;
-    Ok((see(txn, &rows, drafts, visits).await?, notice))
+    see(txn, &rows, drafts, visits).await
 }
 
 /// Those of the drafts' idempotency keys that were used before, with the fingerprints of what they were used for.

@@ -13,7 +13,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check, user};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, Rows, Sql, insert};
+use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// The most users who join or leave in one call.
 const USERS: usize = 10_000;
@@ -36,29 +36,37 @@ pub enum By {
 /// the one user sees it; as nobody sees it where there are several.
 pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
     may(app, tenant, by, key, users).await?;
-    let mut users = user::mention(app, tenant, "users", users).await?;
-    users.sort_unstable();
-    users.dedup();
-    let mut joined = None;
+    let (mut is_joined, mut rows) = (false, Vec::new());
     for _ in 0..TRIES {
-        joined = transaction!(app.db, |txn| {
+        rows = user::mention(app, tenant, "users", users).await?;
+        rows.sort_unstable();
+        rows.dedup();
+        let tried = transaction!(app.db, |txn| {
             let now = app.now();
+            user::held(txn, tenant, &rows).await?;
             let row = opened(txn, tenant, key, now).await?;
             if !touch(txn, &row, now).await? {
-                return Ok(None);
+                return Ok(false);
             }
             let (id, position) = (row.id, row.position);
-            let values = users.iter().map(|user| vec![(*user).into(), id.into(), position.into(), now.into()]);
+            let values = rows.iter().map(|user| vec![(*user).into(), id.into(), position.into(), now.into()]);
             let (columns, values) = (&["user_id", "view_id", "position", "joined_at"], values.collect());
             insert(txn, Rows { table: "view_visit", columns, values }, Existing::Kept).await?;
-            Ok(Some(id))
-        })?;
-        if joined.is_some() {
+            txn.tell(Notice::visits(tenant.id, id, &rows));
+            Ok(true)
+        });
+        is_joined = match tried {
+            Err(Error::Erased) => false,
+            tried => tried?,
+        };
+        if is_joined {
             break;
         }
     }
-    app.hub.tell(Notice::visits(tenant.id, joined.ok_or_else(busy)?, &users));
-    let only = if let [user] = users.as_slice() { Some(*user) } else { None };
+    if !is_joined {
+        return Err(busy());
+    }
+    let only = if let [user] = rows.as_slice() { Some(*user) } else { None };
     let (row, visit) = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
     row.seen(visit)
 }
@@ -71,14 +79,14 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
     let users: Vec<UserId> = users.into_iter().collect();
     let (row, _) = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
     transaction!(app.db, |txn| {
-        for users in users.chunks(1000) {
+        for users in users.chunks(LIST) {
             let mut sql = Sql::new(txn);
             sql.push("DELETE FROM view_visit WHERE view_id = ").bind(row.id).push(" AND user_id").in_ids(users);
             sql.run(txn).await?;
         }
+        txn.tell(Notice::visits(tenant.id, row.id, &users));
         Ok(())
     })?;
-    app.hub.tell(Notice::visits(tenant.id, row.id, &users));
     row.seen(None)
 }
 
@@ -100,24 +108,20 @@ pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Resul
     key.check().map_err(|error| error.within("key"))?;
     for _ in 0..TRIES {
         let found = find(&app.db.read, tenant, key, Some(user)).await?;
-        let has_read = !matches!(&found, Some((row, Some(visit))) if visit.position >= row.position);
         let visited = match found {
-            Some((row, Some(_))) => look(app, user, row).await?,
+            Some((row, Some(visit))) => look(app, tenant, user, row, visit).await?,
             _ if catalogue::current(app, tenant).await?.is_open(&key.code) => enter(app, tenant, user, key).await?,
             _ => return Err(key.missing()),
         };
         if let Some((row, visited_at)) = visited {
-            if has_read {
-                app.hub.tell(Notice::visits(tenant.id, row.id, &[user]));
-            }
             return row.seen(Some(Visit { position: row.position, visited_at: Some(visited_at) }));
         }
     }
     Err(busy())
 }
 
-/// The visit of a member; nothing where he or the view is gone.
-async fn look(app: &App, user: UserId, row: Row) -> Result<Option<(Row, Millis)>> {
+/// The visit of a member who was there `before`; nothing where the member or the view is gone.
+async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit) -> Result<Option<(Row, Millis)>> {
     let now = app.now();
     let is_done = transaction!(app.db, |txn| {
         if !touch(txn, &row, now).await? {
@@ -128,6 +132,9 @@ async fn look(app: &App, user: UserId, row: Row) -> Result<Option<(Row, Millis)>
         sql.push(&format!("UPDATE view_visit SET position = {greatest}(position, ")).bind(row.position);
         sql.push(&format!("), visited_at = {greatest}(COALESCE(visited_at, 0), ")).bind(now);
         sql.push(") WHERE user_id = ").bind(user).push(" AND view_id = ").bind(row.id);
+        if before.position < row.position {
+            txn.tell(Notice::visits(tenant.id, row.id, &[user]));
+        }
         Ok(sql.run(txn).await? > 0)
     })?;
     Ok(is_done.then_some((row, now)))
@@ -137,12 +144,14 @@ async fn look(app: &App, user: UserId, row: Row) -> Result<Option<(Row, Millis)>
 async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Option<(Row, Millis)>> {
     transaction!(app.db, |txn| {
         let now = app.now();
+        user::held(txn, tenant, &[user]).await?;
         let row = opened(txn, tenant, key, now).await?;
         if !touch(txn, &row, now).await? {
             return Ok(None);
         }
         let values = vec![user.into(), row.id.into(), row.position.into(), now.into(), now.into()];
         raise(txn, vec![values]).await?;
+        txn.tell(Notice::visits(tenant.id, row.id, &[user]));
         Ok(Some((row, now)))
     })
 }

@@ -9,7 +9,7 @@ use super::list::push_view;
 use super::{Key, Row, View, Visit};
 use crate::app::App;
 use crate::error::Result;
-use crate::sql::Sql;
+use crate::sql::{LIST, Sql};
 
 /// Pairs of a user and a view that one statement looks for at the most.
 pub const PAIRS: usize = 2000;
@@ -75,11 +75,11 @@ pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
 
 /// What users see of views, each of all of these. A view that is not there any more is left out.
 ///
-/// One statement for every 2,000 pairs: the rows of the views once, whoever looks, and a probe of `view_visit`'s key a
-/// pair. What it reads is of one moment, so that nobody is shown as unread what he did himself.
+/// One statement for every 2,000 pairs, and every 1,000 users: the rows of the views once, whoever looks, and a probe of
+/// `view_visit`'s key a pair. What it reads is of one moment, so that nobody is shown as unread what he did himself.
 pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), Sight>> {
     let mut sights = HashMap::with_capacity(views.len() * users.len());
-    for users in users.chunks((PAIRS / views.len().max(1)).max(1)) {
+    for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
         let mut sql = Sql::new(&app.db.read);
         sql.push("SELECT ").push(Row::COLUMNS).push(", NULL AS m_user_id, NULL AS m_position, NULL AS m_visited_at");
         sql.push(" FROM view v WHERE v.id").in_ids(views);

@@ -26,9 +26,6 @@ const KEYS: i64 = 5000;
 pub async fn sweep(app: &App) -> Result<u64> {
     let now = app.now();
     let views = transaction!(app.db, |txn| sweep_views(txn, now - UNTOUCHED - TOUCH).await)?;
-    for &(tenant, view) in &views {
-        app.hub.tell(Notice { views: vec![view], ..Notice::of(tenant) });
-    }
     let keys = transaction!(app.db, |txn| sweep_keys(txn, now - app.config.retention_millis()).await)?;
     Ok(views.len() as u64 + keys)
 }
@@ -57,6 +54,9 @@ async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId,
         let mut sql = Sql::new(txn);
         sql.push(&format!("DELETE FROM {table} WHERE {column}")).in_ids(&views);
         sql.run(txn).await?;
+    }
+    for &(tenant, view) in &gone {
+        txn.tell(Notice { views: vec![view], ..Notice::of(tenant) });
     }
     Ok(gone)
 }

@@ -87,10 +87,18 @@ on_every_database! {
         app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
         let subscribe = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"like\"] }) { createdCount } }";
         assert!(other.user("ada").refused(subscribe, json!({})).await.starts_with("UNAVAILABLE"));
-        let read = "mutation { markRead(select: { matching: {} }) { changedCount } }";
-        assert!(other.user("ada").refused(read, json!({})).await.starts_with("UNAVAILABLE"));
+        // By which it knows: whoever has the id now is somebody new.
+        assert_eq!(other.user("ada").ask(subscribe, json!({})).await["subscribe"]["createdCount"], 1);
+        assert_eq!(other.user("ada").titles(json!({})).await, ["to all"]);
+
+        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
         let (_, answer) = other.user("ada").send("{ viewer { inbox { nodes { title } } overview { unread { count } } } }", json!({})).await;
-        assert_ne!(answer["errors"][0]["extensions"]["code"], "INTERNAL", "{answer}");
+        assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
+        assert_eq!(other.user("ada").overview().await, ["news: 1 (to all)", "= 1"]);
+
+        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        other.service().message("news", "ada", "dear new Ada").await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["dear new Ada", "to all"]);
         other.app.db.close().await;
     }
 }

@@ -143,6 +143,26 @@ on_every_database! {
         assert_eq!(titles.len(), 40);
         other.app.db.close().await;
     }
+
+    async fn a_tenant_that_fails_does_not_keep_others_from_publishing(app) {
+        let (bad, good) = (app.stranger("operator", tidings::auth::Role::Admin), app.admin());
+        for operator in [&bad, &good] {
+            operator.define_type("news").await;
+        }
+        announce(&bad, json!({ "publishAt": in_minutes(app, 1) })).await;
+        for _ in 0..3 {
+            announce(&good, json!({ "publishAt": in_minutes(app, 2) })).await;
+        }
+        app.advance(TimeDelta::minutes(3));
+        app.by_hand("UPDATE notification SET type_id = 0 WHERE tenant_id = (SELECT t.id FROM tenant t WHERE t.code = 'globex')").await;
+        assert!(publish_due(&app.app).await.is_err());
+        assert_eq!(app.user("ada").titles(json!({})).await.len(), 3);
+        assert_eq!(app.app.metrics.tenants_passed_over.get(), 1);
+        // It is tried again, and found well.
+        app.by_hand("UPDATE notification SET type_id = (SELECT MIN(m.id) FROM message_type m WHERE \
+            m.tenant_id = notification.tenant_id) WHERE type_id = 0").await;
+        assert_eq!(publish_due(&app.app).await.unwrap(), 1);
+    }
 }
 
 /// A real server, killed again and again while things fall due: each goes out once, also what was overdue at start-up.

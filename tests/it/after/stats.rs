@@ -43,12 +43,34 @@ on_every_database! {
         operator.message("news", "cleo", "wanted").await;
         // Who comes later does not count, but is reached.
         app.user("eve").subscribe("7", &["comment"]).await;
+        app.user("eve").overview().await;
         let expected =
             [("hello", "3/1/0"), ("unless muted", "2/1/0"), ("team", "2/0/0"), ("named", "2/2/0"), ("reminder", "1/0/0"),
              ("heard by nobody", "0/0/0"), ("unwanted", "1/0/0"), ("wanted", "1/1/0")];
         for (title, expected) in expected {
             let delivered = stats(app, &notification(app, title).await).await;
             assert_eq!(delivered, expected, "{title}");
+        }
+    }
+
+    async fn a_send_answers_with_what_was_delivered(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        app.user("cleo").ask("mutation { updatePreferences(types: [{ code: \"news\", enabled: false }]) { types { code } } }", json!({})).await;
+        let message = |to: &str| json!({ "message": { "type": "news", "receiver": to, "content": { "title": to } } });
+        let named = |to: &[&str]| {
+            json!({ "announcement": { "type": "news", "audience": { "users": to }, "content": { "title": "named" } } })
+        };
+        let inputs = json!([message("ada"), message("cleo"), named(&["ada", "cleo", "dan"]), named(&["cleo"]), message("dan")]);
+        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id stats { audienceSize deliveredCount } } } }";
+        let sent = app.service().ask(query, json!({ "inputs": inputs })).await["sendMany"].take();
+        let counts: Vec<String> = sent.as_array().unwrap().iter().map(|of| {
+            let stats = &of["notification"]["stats"];
+            format!("{}/{}", stats["audienceSize"], stats["deliveredCount"])
+        }).collect();
+        assert_eq!(counts, ["1/1", "1/0", "3/2", "1/0", "1/1"]);
+        for (of, count) in sent.as_array().unwrap().iter().zip(&counts) {
+            assert_eq!(stats(app, &of["notification"]["id"]).await, format!("{count}/0"), "as it is counted later");
         }
     }
 

@@ -119,4 +119,67 @@ on_every_database! {
         assert_eq!(swept.unwrap().items, 5000);
         assert_eq!(ada.titles(json!({})).await, ["new"]);
     }
+
+    async fn channels_that_nobody_uses_go(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        let leave = |target: &'static str| format!("mutation {{ unsubscribe(input: {{ target: {{ type: \"doc\", id: \"{target}\" }} }}) {{ removedCount }} }}");
+        for target in ["heard", "silent", "left"] {
+            ada.subscribe(target, &["comment"]).await;
+        }
+        for followed in ["ben", "cleo"] {
+            ada.ask(&format!("mutation {{ follow(user: \"{followed}\") {{ id }} }}"), json!({})).await;
+        }
+        app.service().ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
+        let group = "mutation { subscribe(input: { target: { type: \"doc\", id: \"grouped\" }, actions: [\"comment\"], group: \"team\" }) { createdCount } }";
+        app.service().ask(group, json!({})).await;
+        app.service().remind("comment", "left", "comment", None, "a comment").await;
+        for target in ["silent", "left"] {
+            ada.ask(&leave(target), json!({})).await;
+        }
+        ada.ask("mutation { unfollow(user: \"ben\") { id } }", json!({})).await;
+        assert_eq!(sweep(&app.app).await.unwrap().channels, 2, "the silent one, and Ben's");
+        app.advance(TimeDelta::days(31));
+        assert_eq!(sweep(&app.app).await.unwrap().channels, 1, "the one she left, with the last that was said there");
+        assert_eq!(sweep(&app.app).await.unwrap().channels, 0);
+        for target in ["silent", "heard"] {
+            ada.subscribe(target, &["comment"]).await;
+            app.service().remind("comment", target, "comment", None, target).await;
+        }
+        assert_eq!(ada.titles(json!({})).await, ["heard", "silent"]);
+    }
+
+    async fn a_channel_that_is_listened_to_while_it_is_swept_is_heard(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        let leave = "mutation { unsubscribe(input: { target: { type: \"doc\", id: \"7\" } }) { removedCount } }";
+        for round in 0..20 {
+            let (created, swept) = tokio::join!(ada.subscribe("7", &["comment"]), sweep(&app.app));
+            swept.unwrap();
+            assert_eq!(created, 1);
+            if round % 3 == 0 {
+                let title = format!("round {round}");
+                app.service().remind("comment", "7", "comment", None, &title).await;
+                assert_eq!(ada.titles(json!({})).await.first(), Some(&title));
+            }
+            // What was said is kept for a while, or not, and with it the channel.
+            app.advance(TimeDelta::days(if round % 3 == 1 { 31 } else { 0 }));
+            ada.ask(leave, json!({})).await;
+        }
+    }
+
+    async fn a_tenant_that_fails_does_not_keep_others_from_being_swept(app) {
+        for operator in [app.stranger("operator", tidings::auth::Role::Admin), app.admin()] {
+            operator.define_type("news").await;
+            operator.announce("news", everyone(), "old").await;
+        }
+        app.advance(TimeDelta::days(31));
+        let key = if app.app.db.backend() == sea_orm::DbBackend::Postgres { "'\\x00'" } else { "x'00'" };
+        app.by_hand(&format!("UPDATE tenant SET id_key = {key} WHERE code = 'globex'")).await;
+        let node = app.beside().await;
+        assert!(sweep(&node.app).await.is_err());
+        assert!(count(&node.app).await.is_err());
+        assert_eq!(rows::<entity::notification::Entity>(app).await, 1, "of the one that fails");
+        assert_eq!(node.app.metrics.tenants_passed_over.get(), 2);
+    }
 }

@@ -4,13 +4,46 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tidings::auth::{Claims, Role, sign};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Process, SECRET, Socket, everyone, on_every_database, with};
 
+/// Users whose sessions come back.
+const MANY: usize = 100;
+
 on_every_database! {
+    async fn sessions_that_come_back_at_once_share_their_statements(app) {
+        app.admin().define_type("release").await;
+        let users: Vec<String> = (0..MANY).map(|number| format!("u{number}")).collect();
+        let inputs: Vec<Value> = users.iter().map(|id| json!({ "id": id })).collect();
+        app.service().ask("mutation($i: [UserInput!]!) { saveUsers(inputs: $i) { id } }", json!({ "i": inputs })).await;
+        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { cursor } } }";
+        let cursors = app.service().ask(query, json!({ "ids": users })).await;
+        app.service().announce("release", everyone(), "missed").await;
+
+        // A node that has heard of none of them yet.
+        let other = app.beside().await;
+        let node = other.listen().await;
+        let come_back = async |(place, user): (usize, &String)| {
+            let after = &cursors["users"][place]["overview"]["cursor"];
+            let token = app.user(user).token;
+            let mut socket = Socket::subscribed(&node.address, &token, ITEMS, json!({ "after": after })).await;
+            assert_eq!(socket.title().await, "missed");
+            socket
+        };
+        let (statements, sockets) = other.statements_of(join_all(users.iter().enumerate().map(come_back))).await;
+        assert!(statements < MANY, "{statements} statements for {MANY} sessions");
+        app.service().announce("release", everyone(), "live").await;
+        for mut socket in sockets {
+            assert_eq!(socket.title().await, "live");
+        }
+        node.stop().await;
+        other.app.db.close().await;
+    }
+
     async fn a_server_that_stops_sends_its_sessions_away_to_come_back(app) {
         app.admin().define_type("release").await;
         let mut node = app.listen().await;

@@ -33,6 +33,8 @@ pub enum Kind {
 pub struct Place {
     /// The name of its type, of its entries where it is a list.
     pub of: String,
+    /// A good list here, of one entry; nothing where it takes no list.
+    pub list: Option<Value>,
     path: Vec<Step>,
 }
 
@@ -152,7 +154,8 @@ impl Types {
                 self.walk(field, known["isOneOf"] == json!(true), &path, places);
             }
         }
-        places.push(Place { of: type_name, path });
+        let list = Some(path[above.len()].sample.clone()).filter(Value::is_array);
+        places.push(Place { of: type_name, list, path });
     }
 }
 
@@ -168,6 +171,11 @@ impl Call {
 }
 
 impl Place {
+    /// How it is called, from the outermost argument on.
+    pub fn name(&self) -> String {
+        self.path.iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(".")
+    }
+
     /// The call's variables with a value here; entries of lists on the way are the first ones.
     pub fn set(&self, call: &Call, value: Value) -> Value {
         let mut variables = call.variables.clone();

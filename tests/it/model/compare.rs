@@ -101,6 +101,24 @@ impl Driver<'_> {
                 return Err(format!("{}'s {filter} is {observed:#?} instead of {expected:#?}", USERS[user]));
             }
         }
+        self.compare_cursor(user).await
+    }
+
+    /// The cursor of an overview names the place of which it is: the list has nothing newer, and all else is older.
+    async fn compare_cursor(&self, user: usize) -> Result<(), String> {
+        let user = self.looking(Role::User, USERS[user]);
+        let overview =
+            user.ask("{ viewer { overview { cursor } inbox(first: 200) { nodes { id } } } }", json!({})).await;
+        let query = "query($cursor: String) { viewer { newer: inbox(last: 200, before: $cursor) { nodes { id } } \
+            older: inbox(first: 200, after: $cursor) { nodes { id } } } }";
+        let cursor = &overview["viewer"]["overview"]["cursor"];
+        let sides = user.ask(query, json!({ "cursor": cursor })).await["viewer"].take();
+        let many = |list: &Value| list["nodes"].as_array().map_or(0, Vec::len);
+        let (all, older) = (many(&overview["viewer"]["inbox"]), many(&sides["older"]));
+        // An item at the cursor itself is on neither side.
+        if many(&sides["newer"]) > 0 || all > older + 1 {
+            return Err(format!("a cursor of an inbox of {all} items has these on its sides: {sides:#}"));
+        }
         Ok(())
     }
 

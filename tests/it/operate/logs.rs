@@ -50,7 +50,7 @@ async fn log_of(format: &str) -> Vec<String> {
     let database = Kind::Sqlite.make().await.unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     let settings = [("TIDINGS_LOG", "info,tidings=debug"), ("TIDINGS_LOG_FORMAT", format)];
-    let server = Process::start_with(&database.url, &settings, Some(file.path())).await;
+    let mut server = Process::start_with(&database.url, &settings, Some(file.path())).await;
     use_it(&server).await;
     server.stop();
     let log = std::fs::read_to_string(file.path()).unwrap();
@@ -130,7 +130,7 @@ async fn a_bus_that_is_lost_and_found_has_a_line_each() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let url = redis.url();
     let settings = [("TIDINGS_LOG", "info"), ("REDIS_URL", url.as_str())];
-    let server = Process::start_with(&database.url, &settings, Some(file.path())).await;
+    let mut server = Process::start_with(&database.url, &settings, Some(file.path())).await;
     let metrics =
         async || reqwest::get(format!("http://{}/metrics", server.address)).await.unwrap().text().await.unwrap();
     while !metrics().await.contains("tidings_bus_connected 1") {}

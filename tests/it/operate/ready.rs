@@ -6,7 +6,7 @@ use tower::ServiceExt;
 
 use crate::support::{Kind, TestApp, on_every_database, with};
 
-async fn ready(app: &TestApp) -> (StatusCode, String) {
+pub async fn ready(app: &TestApp) -> (StatusCode, String) {
     let request = Request::get("/readyz").body(Body::empty()).unwrap();
     let response = app.routes.clone().oneshot(request).await.unwrap();
     let status = response.status();

@@ -49,7 +49,7 @@ async fn spans_go_to_the_collector_in_the_trace_that_the_request_belongs_to() {
     let (endpoint, received) = collector().await;
     let database = Kind::Sqlite.make().await.unwrap();
     let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "100")];
-    let server = Process::start_with(&database.url, &settings, None).await;
+    let mut server = Process::start_with(&database.url, &settings, None).await;
     let token = |role, sub: &str| {
         let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
         sign(SECRET, &claims).unwrap()
@@ -88,7 +88,7 @@ async fn spans_go_to_the_collector_in_the_trace_that_the_request_belongs_to() {
 async fn a_collector_that_is_away_harms_nobody() {
     let database = Kind::Sqlite.make().await.unwrap();
     let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9"), ("OTEL_BSP_SCHEDULE_DELAY", "100")];
-    let server = Process::start_with(&database.url, &settings, None).await;
+    let mut server = Process::start_with(&database.url, &settings, None).await;
     let claims = Claims { tenant: "acme".into(), sub: "ada".into(), role: Role::User, exp: 4_000_000_000, scope: None };
     let token = sign(SECRET, &claims).unwrap();
     for _ in 0..20 {

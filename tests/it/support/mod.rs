@@ -3,13 +3,16 @@
 mod actor;
 mod database;
 mod process;
+#[expect(dead_code, reason = "tests/chaos uses all of it")]
+mod server;
 mod socket;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use chrono::{DateTime, TimeDelta, Utc};
+use sea_orm::ConnectionTrait;
 use tidings::app::App;
 use tidings::auth::Role;
 use tidings::clock::Clock;
@@ -20,6 +23,7 @@ use tidings::http::Server;
 pub use actor::{Actor, everyone};
 pub use database::{Kind, everything_must_be_tested};
 pub use process::{Process, Redis};
+pub use server::Server as OwnServer;
 pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket, VIEWS};
 
 /// What all tokens of the tests are signed with.
@@ -56,6 +60,7 @@ pub struct TestApp {
     pub app: Arc<App>,
     pub routes: Router,
     statements: Arc<AtomicUsize>,
+    panic_at: Arc<Mutex<Option<&'static str>>>,
 }
 
 /// Runs a test on a kind of database, if it is at hand.
@@ -101,7 +106,8 @@ impl TestApp {
         Self::at(self.app.config.clone(), self.app.clock.clone()).await
     }
 
-    async fn at(config: Config, clock: Clock) -> Self {
+    /// A node with a clock of its own.
+    pub async fn at(config: Config, clock: Clock) -> Self {
         // What the server warns of is shown with a test that fails.
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer();
         let _ = log.try_init();
@@ -110,14 +116,18 @@ impl TestApp {
         db.migrate().await.expect("the migrations apply");
         let statements = Arc::<AtomicUsize>::default();
         let counter = statements.clone();
+        let panic_at = Arc::<Mutex<Option<&'static str>>>::default();
+        let panics = panic_at.clone();
         db.observe(move |info| {
+            let part = panics.lock().unwrap().take_if(|part| info.statement.sql.contains(*part));
+            assert!(part.is_none(), "the test wants whoever asks this to panic");
             if !BACKGROUND.iter().any(|part| info.statement.sql.contains(part)) {
                 counter.fetch_add(1, Ordering::SeqCst);
             }
         });
         let app = App::over(db, config, clock).await.expect("the server starts");
         let routes = Server::new(app.clone()).routes();
-        Self { app, routes, statements }
+        Self { app, routes, statements, panic_at }
     }
 
     /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
@@ -160,6 +170,18 @@ impl TestApp {
         tidings::clock::calendar(self.app.now())
     }
 
+    /// Lets whoever next runs a statement with this text panic.
+    pub fn panic_at(&self, part: &'static str) {
+        *self.panic_at.lock().unwrap() = Some(part);
+    }
+
+    /// Does in the database what no client could, or what would take one too long.
+    pub async fn by_hand(&self, statement: &str) {
+        let txn = self.app.db.begin().await.unwrap();
+        txn.execute_unprepared(statement).await.unwrap();
+        txn.commit().await.unwrap();
+    }
+
     /// How many statements `work` takes.
     pub async fn statements_of<T>(&self, work: impl Future<Output = T>) -> (usize, T) {
         let before = self.statements.load(Ordering::SeqCst);
@@ -191,9 +213,10 @@ impl Listening {
 }
 
 /// Parts of the statements that the loops of the background ask again and again, whatever happens: they do not count.
-const BACKGROUND: [&str; 4] = [
+const BACKGROUND: [&str; 5] = [
     "FROM schedule s WHERE s.publish_at",
     "FROM chore",
+    "FROM job j WHERE j.id > ",
     "last_seq, catalogue_version FROM tenant",
     "WHERE n.expires_at > ",
 ];

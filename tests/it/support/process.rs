@@ -1,6 +1,6 @@
 //! Other programs: the server itself as its users run it, and a Redis of a test's own.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ use super::socket::PATIENCE;
 use super::{SECRET, everything_must_be_tested};
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port is free").port()
 }
 
@@ -29,7 +29,8 @@ async fn wait_for(address: &str) {
 /// A server process.
 pub struct Process {
     pub address: String,
-    settings: Vec<(String, String)>,
+    /// What it is started with the next time.
+    pub settings: Vec<(String, String)>,
     log: Option<PathBuf>,
     child: Child,
 }
@@ -61,9 +62,19 @@ impl Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
         command.arg("serve").stdin(Stdio::null()).env_clear().envs(settings.iter().cloned());
         if let Some(log) = log {
-            command.stderr(File::create(log).expect("the log can be written"));
+            let log = OpenOptions::new().create(true).append(true).open(log);
+            command.stderr(log.expect("the log can be written"));
         }
         command.spawn().expect("the server starts")
+    }
+
+    /// Whether `tidings doctor` is content, and what it says.
+    pub fn doctor(url: &str, further: &[(&str, &str)]) -> (bool, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+        command.arg("doctor").stdin(Stdio::null()).env_clear().envs(further.iter().copied());
+        command.env("DATABASE_URL", url).env("TIDINGS_SECRET", SECRET).env("TIDINGS_LISTEN", "127.0.0.1:0");
+        let ended = command.output().expect("it runs");
+        (ended.status.success(), String::from_utf8(ended.stdout).expect("it is text"))
     }
 
     /// Waits until a line of its log has these words; gives the line.
@@ -80,14 +91,24 @@ impl Process {
     }
 
     /// SIGTERM, and waits for the end.
-    pub fn stop(mut self) {
+    pub fn stop(&mut self) {
         let asked = Command::new("kill").arg(self.child.id().to_string()).status();
         assert!(asked.expect("there is kill").success() && self.child.wait().expect("it ends").success());
     }
 
     /// `kill -9`, and started again at the same address.
     pub async fn kill_and_start(&mut self) {
+        self.kill();
+        self.start_again().await;
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
         self.child.kill().and_then(|()| self.child.wait()).expect("it can be killed");
+    }
+
+    /// Started again at the same address, once it has ended.
+    pub async fn start_again(&mut self) {
         self.child = Self::spawn(&self.settings, self.log.as_deref());
         wait_for(&self.address).await;
     }

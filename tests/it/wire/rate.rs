@@ -84,16 +84,18 @@ async fn one_bucket(nodes: [&TestApp; 2], name: &str) {
     for attempt in 0.. {
         both_share(nodes).await;
         let alone = || nodes.map(|node| node.app.metrics.rate_alone.get());
-        let (before, mut statuses) = (alone(), Vec::new());
+        let (before, began, mut statuses) = (alone(), Instant::now(), Vec::new());
         let user = format!("{name}{attempt}");
         for turn in 0..8 {
             statuses.push(nodes[turn % 2].user(&user).send("{ viewer { id } }", json!({})).await.0);
         }
-        if alone() == before {
+        let (_, answer) = nodes[0].user(&user).send("{ viewer { id } }", json!({})).await;
+        // Redis goes by its own clock, by which another operation comes every ten seconds.
+        if alone() == before && began.elapsed() < Duration::from_secs(8) {
             let (ok, refused) = (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS);
             assert_eq!(statuses, [ok, ok, ok, ok, ok, ok, refused, refused]);
-            let (_, answer) = nodes[0].user(&user).send("{ viewer { id } }", json!({})).await;
-            assert_eq!(answer["errors"][0]["extensions"]["retryAfter"], 10);
+            let wait = answer["errors"][0]["extensions"]["retryAfter"].as_u64().unwrap();
+            assert!((2..=10).contains(&wait), "{wait}");
             return;
         }
         assert!(attempt < 20, "Redis is always late");
@@ -115,6 +117,9 @@ async fn nodes_share_a_callers_rate_in_redis_and_count_alone_while_it_is_away() 
     let (one, other) = (start().await, start().await);
     let nodes = [&one, &other];
     one_bucket(nodes, "ada").await;
+    // The clocks of nodes give nobody more.
+    other.advance(TimeDelta::seconds(90));
+    one_bucket(nodes, "emil").await;
     redis.stop();
     for node in nodes {
         let mut statuses = Vec::new();

@@ -92,6 +92,13 @@ impl Session {
         Ok(self.task)
     }
 
+    /// Subscribed to the same with the cursor that it had.
+    pub async fn resume(mut self, after: &str) -> Result<JoinHandle<()>> {
+        self.subscribe("overview", OVERVIEW, Value::Null).await?;
+        self.subscribe("items", ITEMS, json!({ "after": after })).await?;
+        Ok(self.task)
+    }
+
     async fn subscribe(&mut self, id: &str, query: &str, variables: Value) -> Result<()> {
         let payload = json!({ "query": query, "variables": variables });
         self.say(&json!({ "type": "subscribe", "id": id, "payload": payload })).await

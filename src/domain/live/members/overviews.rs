@@ -19,9 +19,9 @@ const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
 
 impl Members {
     /// The views in a user's overviews may be others.
-    pub fn views_changed(&mut self, user: UserId, now: Instant) {
+    pub fn views_changed(&mut self, user: UserId) {
         let Some(member) = self.users.get(&user) else { return };
-        let is_known = member.overviews.iter().all(|viewer| viewer.known_upto(now).is_some());
+        let is_known = member.overviews.iter().all(|viewer| viewer.known_upto().is_some());
         if is_known && !member.overviews.is_empty() {
             self.looked.insert(user);
         } else {
@@ -95,11 +95,11 @@ impl Members {
     }
 
     /// An overview was read: it is shown to those of its user's sessions that wish for it and have seen another.
-    pub fn show(&mut self, metrics: &Metrics, wish: &Wish, overview: Overview, now: Instant) {
+    pub fn show(&mut self, metrics: &Metrics, wish: &Wish, overview: Overview) {
         let Some(member) = self.users.get_mut(&overview.user) else { return };
         let overview = Arc::new(overview);
         for viewer in member.overviews.iter_mut().filter(|viewer| viewer.wish == *wish) {
-            viewer.read(overview.clone(), now);
+            viewer.read(overview.clone());
             if viewer.show() {
                 metrics.overviews_delivered.inc();
             }

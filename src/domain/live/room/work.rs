@@ -34,10 +34,10 @@ impl Room {
         let end = sync::caught_up(&self.app, &self.tenant, users).await?;
         // Where other nodes cannot tell what they do, nothing is known for certain.
         let counts = self.app.hub.has_bus() || self.app.db.backend() == DbBackend::Sqlite;
-        for (after, users) in self.members.behind(users, end, counts, Instant::now()) {
+        for (after, users) in self.members.behind(users, end, counts) {
             let span = Span { after, upto: end, types: None, limit: None };
             let mut items: HashMap<UserId, Vec<Item>> = HashMap::with_capacity(users.len());
-            for mut item in newer(&self.app, &self.tenant, &users, span).await? {
+            for mut item in newer(&self.app, &self.tenant, &users, span).await?.items {
                 self.contents.share(&mut item);
                 items.entry(item.user).or_default().push(item);
             }
@@ -63,7 +63,7 @@ impl Room {
                     for mut overview in overviews.into_values() {
                         let latest = overview.types.iter_mut().filter_map(|kind| kind.latest.as_mut());
                         latest.for_each(|item| self.contents.share(item));
-                        self.members.show(&self.app.metrics, wish, overview, now);
+                        self.members.show(&self.app.metrics, wish, overview);
                     }
                 }
                 // A type that the wish names has gone.

@@ -54,7 +54,7 @@ impl Shared {
     pub async fn take(self: &Arc<Self>, app: &Arc<App>, who: &Who, rate: u32, operations: usize) -> Option<i64> {
         let (mut connection, prefix) = self.link(app).await?;
         let mut call = self.script.prepare_invoke();
-        call.key(key(&prefix, who)).arg(rate).arg(operations).arg(app.now());
+        call.key(key(&prefix, who)).arg(rate).arg(operations);
         let answered = timeout(PATIENCE, call.invoke_async(&mut connection)).await;
         let Ok(answer): Result<Result<i64, RedisError>, _> = answered else {
             self.lost(app, &"it does not answer in time");

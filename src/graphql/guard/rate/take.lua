@@ -1,6 +1,8 @@
--- Takes ARGV[2] operations out of the bucket KEYS[1], which holds the ARGV[1] of a minute, at the instant ARGV[3] (ms).
--- Returns what is missing, in 1/60,000 of an operation; 0 where it was taken. As bucket.rs has it.
-local rate, asked, now = tonumber(ARGV[1]), tonumber(ARGV[2]) * 60000, tonumber(ARGV[3])
+-- Takes ARGV[2] operations out of the bucket KEYS[1], which holds the ARGV[1] of a minute, by the clock of Redis: that of the
+-- nodes may differ. Returns what is missing, in 1/60,000 of an operation; 0 where it was taken. As bucket.rs has it.
+local rate, asked = tonumber(ARGV[1]), tonumber(ARGV[2]) * 60000
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local full = rate * 60000
 local kept = redis.call('HMGET', KEYS[1], 'left', 'at')
 local left, at = tonumber(kept[1] or full), tonumber(kept[2] or now)

@@ -1,0 +1,105 @@
+//! All sessions of a node that has ended come back at once, each with its cursor, to one that knows nobody yet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use futures_util::future::{join_all, try_join_all};
+use serde_json::{Value, json};
+use tidings::auth::Role;
+
+use super::board::Board;
+use super::session::{Session, Want};
+use super::{CONNECTIONS, announce, enough_files};
+use crate::figures::{Case, Measured};
+use crate::load::{Ask, once};
+use crate::server::{Server, token};
+use crate::{Place, Plan, Result};
+
+const SOCKETS: usize = 2000;
+
+/// Those who ask for overviews meanwhile, one after the other.
+const CLIENTS: usize = 8;
+
+const OVERVIEW: &str = "{ viewer { overview(cap: 99) { unread { count exact } types { type { code } unread { count } \
+    latest { id title } } cursor } } }";
+
+/// Alone, which shows the statements; and while others ask for overviews.
+pub async fn run(place: &Place, plan: &Plan) -> Result<Case> {
+    enough_files(SOCKETS)?;
+    let (mut alone, mut beside) = (Measured::new("nothing else"), Measured::new("and overviews by 8 clients"));
+    for round in 0..plan.rounds.min(3) {
+        storm(place, &format!("alone {round}"), 0, &mut alone).await?;
+        storm(place, &format!("beside {round}"), CLIENTS, &mut beside).await?;
+    }
+    Ok(Case { name: format!("{SOCKETS} sockets come back"), contenders: vec![alone, beside] })
+}
+
+async fn storm(place: &Place, title: &str, clients: usize, measured: &mut Measured) -> Result<()> {
+    let tenant = place.scene("sending").code;
+    let title = format!("storm {title} of {:?}", std::process::id());
+    let cursors = missed(place, tenant, &title).await?;
+    let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
+    let board = Arc::new(Board::new(SOCKETS));
+    board.expect(&title, SOCKETS, Want::Both);
+    let (statements, is_over, start) = (server.statements().await?, AtomicBool::new(false), Instant::now());
+    let coming = async {
+        let open = async |(user, after): (usize, &String)| {
+            Session::open(server.address, tenant, user, board.clone()).await?.resume(after).await
+        };
+        let tasks = try_join_all(cursors.iter().enumerate().map(open)).await?;
+        let arrivals = board.arrivals().await?;
+        is_over.store(true, Ordering::Relaxed);
+        tasks.iter().for_each(tokio::task::JoinHandle::abort);
+        Ok::<_, crate::BoxedError>(arrivals.items.into_iter().chain(arrivals.overviews).max())
+    };
+    let asking = join_all((0..clients).map(|client| ask(&server, tenant, client, &is_over)));
+    let (last, latencies) = tokio::join!(coming, asking);
+    let last = last?.unwrap_or(start);
+    measured.add("s to the last", last.saturating_duration_since(start).as_secs_f64());
+    if clients == 0 {
+        measured.add("statements a socket", (server.statements().await? - statements) / SOCKETS as f64);
+        return Ok(());
+    }
+    let mut latencies: Vec<f64> = latencies.into_iter().flatten().collect();
+    latencies.sort_by(f64::total_cmp);
+    for (name, part) in [("overviews, p50 ms", 0.5), ("overviews, p99 ms", 0.99)] {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
+        let place = (latencies.len() as f64 * part) as usize;
+        measured.add(name, latencies.get(place).copied().unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The cursors of all users, and an announcement that none of them has had.
+async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<String>> {
+    let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
+    let service = token(tenant, "shop", Role::Service);
+    let mut cursors = Vec::with_capacity(SOCKETS);
+    for first in (0..SOCKETS).step_by(100) {
+        let users: Vec<String> = (first..first + 100).map(|user| format!("u{user}")).collect();
+        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { cursor } } }";
+        let data = server.data(&service, query, json!({ "ids": users })).await?;
+        let all = data["users"].as_array().ok_or("there are no users")?;
+        cursors.extend(all.iter().filter_map(|user| user["overview"]["cursor"].as_str().map(str::to_owned)));
+    }
+    announce(&server, &service, title).await?;
+    if cursors.len() == SOCKETS { Ok(cursors) } else { Err("somebody has no cursor".into()) }
+}
+
+/// Asks for overviews of others until all is over; how long each took, in milliseconds.
+async fn ask(server: &Server, tenant: &str, client: usize, is_over: &AtomicBool) -> Vec<f64> {
+    let mut latencies = Vec::new();
+    for turn in 0.. {
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let user = format!("u{}", SOCKETS + (CLIENTS * turn + client) % 500);
+        let body: Value = json!({ "query": OVERVIEW });
+        let start = Instant::now();
+        if once(server.address, &Ask::graphql(&token(tenant, &user, Role::User), &body)).await.is_ok() {
+            latencies.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    latencies
+}

@@ -1,0 +1,179 @@
+//! The time that all nodes over one database have in common.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Instant;
+
+use super::{Clock, Millis};
+
+/// How far a node's clock and the database's may differ, in milliseconds, before neither is believed in what cannot be
+/// taken back.
+pub const MOST: Millis = 60_000;
+
+/// The database's time, as far as a node can tell without asking each time.
+///
+/// It was heard from the database at some moment, and has gone on since by a clock of this machine that nobody sets. So nodes
+/// agree to within the time of a round trip, and a machine's clock that is put forward or back in the meantime changes nothing.
+/// Where the machine's clock and the database's differ by more than a minute, one of them is wrong, and nobody knows which: the
+/// node then goes on from where they last agreed, or by the database's where they never did. Nothing that was sent may be deleted
+/// meanwhile, or published because it is due.
+///
+/// SQLite has no clock but this machine's, and one that a test has set stands still; then it is that clock alone.
+#[derive(Debug)]
+pub struct Agreed {
+    own: Clock,
+    follows: bool,
+    began: Instant,
+    /// What time it was when this began.
+    began_at: AtomicI64,
+    has_settled: AtomicBool,
+    /// How far this machine's clock is ahead of the database's, negative where it is behind.
+    ahead: AtomicI64,
+}
+
+impl Agreed {
+    /// By a node's own clock until the database's is heard, or for good where that is no other.
+    pub fn new(own: Clock, has_other: bool) -> Self {
+        let (follows, began_at) = (has_other && !own.is_set(), own.now());
+        Self {
+            own,
+            follows,
+            began: Instant::now(),
+            began_at: AtomicI64::new(began_at),
+            has_settled: AtomicBool::new(false),
+            ahead: AtomicI64::new(0),
+        }
+    }
+
+    /// The instant in milliseconds.
+    pub fn now(&self) -> Millis {
+        if !self.follows {
+            return self.own.now();
+        }
+        let passed = Millis::try_from(self.began.elapsed().as_millis()).unwrap_or(Millis::MAX);
+        self.began_at.load(Ordering::SeqCst).saturating_add(passed)
+    }
+
+    /// Asks what time it is elsewhere, and goes by the answer as far as it can be believed.
+    ///
+    /// The answer is from some moment between the question and its arrival, so only what lies outside of these is a difference:
+    /// an answer that took long moves nothing that is right.
+    pub async fn compare<E>(&self, elsewhere: impl Future<Output = Result<Millis, E>>) -> Result<(), E> {
+        if !self.follows {
+            return Ok(());
+        }
+        let asked = (self.own.now(), self.now());
+        let theirs = elsewhere.await?;
+        let answered = (self.own.now(), self.now());
+        let ahead = lead(theirs, asked.0, answered.0);
+        self.ahead.store(ahead, Ordering::SeqCst);
+        if ahead.abs() <= MOST {
+            self.has_settled.store(true, Ordering::SeqCst);
+        }
+        if ahead.abs() <= MOST || !self.has_settled.load(Ordering::SeqCst) {
+            self.began_at.fetch_sub(lead(theirs, asked.1, answered.1), Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// By how many milliseconds this machine's clock is ahead of the database's when they were last compared; negative where it
+    /// is behind.
+    pub fn ahead(&self) -> Millis {
+        self.ahead.load(Ordering::SeqCst)
+    }
+
+    /// Whether one of the two clocks must be wrong.
+    pub fn is_in_doubt(&self) -> bool {
+        self.ahead().abs() > MOST
+    }
+
+    /// What to tell of it.
+    pub fn told(&self) -> String {
+        match self.ahead() / 1000 {
+            0 => "the clock of this node says what the database's says".into(),
+            seconds @ ..0 => format!("the clock of this node is {} s behind the database's", seconds.abs()),
+            seconds => format!("the clock of this node is {seconds} s ahead of the database's"),
+        }
+    }
+}
+
+/// How far one who read `asked` before and `answered` after is certainly ahead of an answer.
+fn lead(theirs: Millis, asked: Millis, answered: Millis) -> Millis {
+    if theirs < asked {
+        asked.saturating_sub(theirs)
+    } else if theirs > answered {
+        answered.saturating_sub(theirs)
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use chrono::TimeDelta;
+
+    use super::{Agreed, Clock};
+
+    const DAY: i64 = 86_400_000;
+
+    /// The node hears that the clock of the database is off by so much.
+    async fn hear(node: &Agreed, off: i64) {
+        node.compare(async { Ok::<_, Infallible>(Clock::System.now() + off) }).await.unwrap();
+    }
+
+    /// How far the node is off, to within what a test may take.
+    fn off(node: &Agreed) -> i64 {
+        (node.now() - Clock::System.now() + 5_000).div_euclid(10_000) * 10
+    }
+
+    #[tokio::test]
+    async fn a_node_goes_by_the_database_whatever_its_own_clock_says() {
+        for days in [-40, 0, 40] {
+            let node = Agreed::new(Clock::skewed(TimeDelta::days(days)), true);
+            hear(&node, 0).await;
+            assert_eq!((off(&node), node.is_in_doubt()), (0, days != 0));
+        }
+        let near = Agreed::new(Clock::skewed(TimeDelta::seconds(50)), true);
+        hear(&near, 0).await;
+        assert_eq!((off(&near), near.is_in_doubt()), (0, false));
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_jumps_later_changes_nothing() {
+        let own = Clock::skewed(TimeDelta::zero());
+        let node = Agreed::new(own.clone(), true);
+        hear(&node, 0).await;
+        own.advance(TimeDelta::days(40));
+        assert_eq!(off(&node), 0, "before they are compared");
+        hear(&node, 0).await;
+        assert_eq!((off(&node), node.is_in_doubt()), (0, true));
+        assert_eq!(node.told(), "the clock of this node is 3456000 s ahead of the database's");
+        own.advance(TimeDelta::days(-40));
+        hear(&node, 0).await;
+        assert!(!node.is_in_doubt());
+        hear(&node, 40 * DAY).await;
+        assert_eq!((off(&node), node.is_in_doubt()), (0, true), "the database's");
+        hear(&node, 0).await;
+        assert_eq!((off(&node), node.is_in_doubt()), (0, false));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_took_long_moves_nothing_that_is_right() {
+        let own = Clock::skewed(TimeDelta::zero());
+        let node = Agreed::new(own.clone(), true);
+        let late = async {
+            let then = Clock::System.now();
+            own.advance(TimeDelta::minutes(10));
+            Ok::<_, Infallible>(then)
+        };
+        node.compare(late).await.unwrap();
+        assert_eq!((off(&node), node.is_in_doubt()), (0, false));
+    }
+
+    #[test]
+    fn a_clock_that_a_test_sets_is_not_compared() {
+        let set = Clock::set(super::super::calendar(7));
+        assert_eq!(Agreed::new(set, true).now(), 7);
+    }
+}

@@ -1,0 +1,29 @@
+//! How a room ends before its time: it panics, or the log that it follows is another one.
+
+use std::sync::PoisonError;
+
+use super::Room;
+
+impl Room {
+    /// Ends all sessions, those at the door too, whose clients then come again to another room.
+    pub(super) fn end(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.take(event);
+        }
+        self.members.end();
+        self.audience.end();
+    }
+}
+
+/// Whoever comes next finds no room, and makes another.
+impl Drop for Room {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let app = self.app.clone();
+            let mut rooms = app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            rooms.remove(&self.tenant.id);
+            app.hub.ignore(self.tenant.id);
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! A load that never stops: senders, who insist, and users, who read, mark and subscribe.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::future::{join, join_all};
+use futures_util::stream::iter;
+use serde_json::{Value, json};
+use tidings::auth::Role;
+use tidings::clock::{Clock, calendar};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::client::{Client, Deed, Pulse, draw, roll, token};
+use crate::ledger::{Ledger, Person, Sent, To};
+use crate::listener::{Line, Listener, Orders};
+use crate::support::PATIENCE;
+
+/// Requests that are made at the same time where many are.
+pub const ABREAST: usize = 16;
+
+/// All who hear of this are never asked to change it: the users with an even number.
+const SHARED_TOPIC: &str = "plan";
+
+const SUBSCRIBE: &str = "mutation($target: TargetInput!) { subscribe(input: { target: $target, actions: [\"comment\"] }) { \
+    createdCount } }";
+const UNSUBSCRIBE: &str =
+    "mutation($target: TargetInput!) { unsubscribe(input: { target: $target }) { removedCount } }";
+
+/// Announcements of a flood, and of one request of it, which may have 2 MiB.
+const FLOOD: usize = 800;
+const FLOOD_AT_ONCE: usize = 100;
+
+/// How many there are, and what they do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub senders: usize,
+    /// Users who do things. Each has a session for items and one for overviews.
+    pub people: usize,
+    /// Users who only listen for items.
+    pub listeners: usize,
+    /// The longest that anybody rests between two requests.
+    pub rest: Duration,
+    /// Bytes of what announcements say.
+    pub body: usize,
+    /// How long what is sent is good for.
+    pub expiry: Option<Duration>,
+    /// Something is sent now and then that is due in so long.
+    pub far: Option<Duration>,
+    /// Nodes that requests go to.
+    pub ask_at: Arc<[String]>,
+    /// Nodes that sessions are opened at.
+    pub listen_at: Arc<[String]>,
+}
+
+/// A load that goes on.
+pub struct Load {
+    pub plan: Plan,
+    pub pulse: Arc<Pulse>,
+    pub ledger: Arc<Ledger>,
+    pub listeners: Vec<Listener>,
+    /// What all sessions are told to do.
+    pub orders: watch::Sender<Orders>,
+    http: reqwest::Client,
+    stop: watch::Sender<bool>,
+    actors: JoinSet<()>,
+}
+
+/// What everybody who does things needs.
+struct Actor {
+    plan: Plan,
+    client: Client,
+    ledger: Arc<Ledger>,
+    stop: watch::Receiver<bool>,
+}
+
+/// What is to be sent.
+struct Draft {
+    title: String,
+    input: Value,
+    to: To,
+}
+
+impl Load {
+    /// Makes the users, opens their sessions, and begins.
+    pub async fn start(plan: Plan) -> Self {
+        let mut load = Self {
+            plan,
+            pulse: Arc::default(),
+            ledger: Arc::default(),
+            listeners: Vec::new(),
+            orders: watch::Sender::default(),
+            http: Client::http(),
+            stop: watch::Sender::new(false),
+            actors: JoinSet::new(),
+        };
+        load.prepare().await;
+        load.listen().await;
+        for sender in 0..load.plan.senders {
+            load.actors.spawn(load.actor("shop", Role::Service).send_all(sender));
+        }
+        for person in 0..load.plan.people {
+            load.actors.spawn(load.actor(&name(person), Role::User).live(person));
+        }
+        load
+    }
+
+    /// A client of its own for whoever asks.
+    pub fn client(&self, sub: &str, role: Role) -> Client {
+        Client::new(token(sub, role), &self.http, &self.plan.ask_at, &self.pulse)
+    }
+
+    /// Everybody who has an inbox.
+    pub fn everybody(&self) -> std::ops::Range<Person> {
+        0..self.plan.people + self.plan.listeners
+    }
+
+    /// Nobody begins anything more; returns when everything that was begun is done. Sessions stay open.
+    pub async fn stop(&mut self) {
+        self.stop.send_replace(true);
+        while let Some(ended) = self.actors.join_next().await {
+            ended.expect("nobody panics");
+        }
+        self.pulse.rough_percent.store(0, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// All users who do things say that they have read everything, and nobody knows whether that was done. `meanwhile` is what the
+    /// nodes suffer.
+    pub async fn read_in_vain(&self, meanwhile: impl Future) {
+        let asking = (0..self.plan.people).map(async |person| {
+            self.ledger.book().forget_reads(person);
+            let query = "mutation { markRead(select: { matching: {} }) { changedCount } }";
+            self.client(&name(person), Role::User).ask(Deed::Write, query, &json!({})).await;
+        });
+        join(join_all(asking), meanwhile).await;
+    }
+
+    /// Those who only listen (one of `of`, from the one at `place`) ask to hear of a topic of their own in the same way.
+    pub async fn subscribe_in_vain(&self, (place, of): (usize, usize), meanwhile: impl Future) {
+        let asking = self.listening().skip(place).step_by(of).map(async |person| {
+            self.ledger.book().change_begins(&in_vain(person), person, true);
+            self.client(&name(person), Role::User).ask(Deed::Write, SUBSCRIBE, &topic_of(&in_vain(person))).await;
+        });
+        join(join_all(asking), meanwhile).await;
+    }
+
+    /// Sends something that nobody has read.
+    pub async fn announce(&self) {
+        let input = json!({ "type": "news", "audience": { "everyone": true }, "content": { "title": "to all" } });
+        let draft = Draft { title: "to all".into(), input: json!({ "announcement": input }), to: To::Everyone };
+        self.actor("shop", Role::Service).send(vec![draft]).await;
+    }
+
+    /// Sends those who only listen more than the buffers between a server and them can hold.
+    pub async fn flood(&self) {
+        let people: Vec<Person> = self.listening().collect();
+        let users: Vec<String> = people.iter().copied().map(name).collect();
+        for batch in 0..FLOOD / FLOOD_AT_ONCE {
+            let drafts = (0..FLOOD_AT_ONCE).map(|number| {
+                let title = format!("flood {batch}/{number}");
+                let content = json!({ "title": title, "body": "x".repeat(self.plan.body) });
+                let input = json!({ "type": "news", "audience": { "users": users }, "content": content, "idempotencyKey": title });
+                Draft { title, input: json!({ "announcement": input }), to: To::People(people.clone()) }
+            });
+            self.actor("shop", Role::Service).send(drafts.collect()).await;
+        }
+    }
+
+    /// Sends what those hear who asked for it in vain, and nobody else.
+    pub async fn remind(&self) {
+        let drafts = self.listening().map(|person| {
+            let topic = in_vain(person);
+            let input = json!({ "type": "note", "target": { "type": "doc", "id": topic }, "action": "comment",
+                "content": { "title": topic } });
+            Draft { title: topic.clone(), input: json!({ "reminder": input }), to: To::Topic(topic) }
+        });
+        self.actor("shop", Role::Service).send(drafts.collect()).await;
+    }
+
+    /// Those who do nothing but listen.
+    fn listening(&self) -> std::ops::Range<Person> {
+        self.plan.people..self.plan.people + self.plan.listeners
+    }
+
+    /// Over once each kind of deed has succeeded after the hurt, or a long time has passed.
+    pub async fn recovers(&self) {
+        let until = Instant::now() + PATIENCE;
+        while self.pulse.recovered().iter().any(Option::is_none) && Instant::now() < until {
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn actor(&self, sub: &str, role: Role) -> Actor {
+        let (client, stop) = (self.client(sub, role), self.stop.subscribe());
+        Actor { plan: self.plan.clone(), client, ledger: self.ledger.clone(), stop }
+    }
+
+    async fn prepare(&self) {
+        let admin = self.client("operator", Role::Admin);
+        for (code, policy) in [("news", "MANUAL"), ("note", "MANUAL"), ("feed", "AUTO")] {
+            let input = json!({ "code": code, "title": code, "readPolicy": policy });
+            let query = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
+            must(&admin, query, json!({ "input": input })).await;
+        }
+        let everybody: Vec<Person> = self.everybody().collect();
+        for some in everybody.chunks(500) {
+            let inputs: Vec<Value> = some.iter().map(|person| json!({ "id": name(*person) })).collect();
+            let query = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }";
+            must(&admin, query, json!({ "inputs": inputs })).await;
+        }
+        let crew: Vec<String> = (0..self.plan.people).filter(|person| person % 2 == 1).map(name).collect();
+        let query = "mutation($users: [ID!]!) { saveGroup(code: \"crew\") { code } \
+            addGroupMembers(code: \"crew\", users: $users) { code } }";
+        must(&admin, query, json!({ "users": crew })).await;
+        for person in (0..self.plan.people).step_by(2) {
+            let place = self.ledger.book().change_begins(SHARED_TOPIC, person, true);
+            let query = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
+            let target = json!({ "type": "doc", "id": SHARED_TOPIC });
+            let input = json!({ "target": target, "actions": ["comment"], "user": name(person) });
+            must(&admin, query, json!({ "input": input })).await;
+            self.ledger.book().change_is_done(SHARED_TOPIC, place);
+        }
+    }
+
+    /// Opens the sessions, and waits until all are.
+    async fn listen(&mut self) {
+        let opening = self.everybody().map(async |person| {
+            let client = self.client(&name(person), Role::User);
+            let data = must(&client, "{ viewer { overview { cursor } } }", json!({})).await;
+            let cursor = data["viewer"]["overview"]["cursor"].as_str().expect("it is a cursor").to_owned();
+            let open = |cursor| {
+                let line = Line {
+                    person,
+                    token: client.token.clone(),
+                    nodes: self.plan.listen_at.clone(),
+                    pulse: self.pulse.clone(),
+                    orders: self.orders.subscribe(),
+                    only_listens: person >= self.plan.people,
+                    heard: Arc::default(),
+                };
+                Listener::open(line, cursor)
+            };
+            let bell = (person < self.plan.people).then(|| open(None));
+            [Some(open(Some(cursor))), bell]
+        });
+        let opened: Vec<_> = iter(opening).buffer_unordered(ABREAST).collect().await;
+        self.listeners = opened.into_iter().flatten().flatten().collect();
+        for listener in &self.listeners {
+            listener.opened().await;
+        }
+    }
+}
+
+/// A topic that nobody is sure to hear of.
+fn in_vain(person: Person) -> String {
+    format!("vain-{person}")
+}
+
+fn topic_of(topic: &str) -> Value {
+    json!({ "target": { "type": "doc", "id": topic } })
+}
+
+/// The user with this number.
+pub fn name(person: Person) -> String {
+    format!("user-{person}")
+}
+
+/// Before anything is hurt, everything succeeds.
+async fn must(client: &Client, query: &str, variables: Value) -> Value {
+    let data = client.insist(Deed::Write, query, &variables, Instant::now() + PATIENCE).await;
+    data.expect("it succeeds before anything is hurt")
+}
+
+impl Actor {
+    fn is_over(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    async fn rest(&self) {
+        let most = u64::try_from(self.plan.rest.as_millis()).expect("it is short");
+        sleep(Duration::from_millis(roll(most + 1))).await;
+    }
+
+    /// One to three notifications at once, each under a key of its own, until they are acknowledged; and on.
+    async fn send_all(self, sender: usize) {
+        let (mut count, mut own) = (0, Vec::<String>::new());
+        while !self.is_over() {
+            let numbers = count..count + 1 + roll(3);
+            count = numbers.end;
+            let drafts: Vec<Draft> = numbers.map(|number| self.write(format!("{sender}/{number}"))).collect();
+            own.extend(self.send(drafts).await);
+            if roll(4) == 0 && !own.is_empty() {
+                self.amend(draw::<String>(&own)).await;
+            }
+            self.rest().await;
+        }
+    }
+
+    /// Sends until it is acknowledged, and notes that; gives the ids of what is published soon.
+    async fn send(&self, drafts: Vec<Draft>) -> Vec<String> {
+        let inputs: Vec<&Value> = drafts.iter().map(|draft| &draft.input).collect();
+        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
+        let begun = Instant::now();
+        let sent = self.client.insist(Deed::Send, query, &json!({ "inputs": inputs }), begun + 2 * PATIENCE).await;
+        if let Some(sent) = sent {
+            return self.enter(drafts, &sent["sendMany"], begun);
+        }
+        self.ledger.book().unsent += drafts.len();
+        Vec::new()
+    }
+
+    /// Notes what was acknowledged; gives the ids of what is published soon.
+    fn enter(&self, drafts: Vec<Draft>, sent: &Value, begun: Instant) -> Vec<String> {
+        let (mut book, acknowledged) = (self.ledger.book(), Instant::now());
+        let mut soon = Vec::new();
+        for (place, Draft { title, to, .. }) in drafts.into_iter().enumerate() {
+            let id = sent[place]["notification"]["id"].as_str().expect("it has an id").to_owned();
+            if !matches!(to, To::NobodyYet) {
+                soon.push(id.clone());
+            }
+            book.titles.insert(id.clone(), Some(title));
+            book.sent.push(Sent { id, to, begun, acknowledged });
+        }
+        soon
+    }
+
+    /// What to send, and to whom.
+    fn write(&self, title: String) -> Draft {
+        let kind = *draw(&["news", "note", "feed"]);
+        let content = json!({ "title": title, "body": "x".repeat(self.plan.body) });
+        let mut input = json!({ "type": kind, "content": content, "idempotencyKey": title });
+        if let Some(far) = self.plan.far.filter(|_| roll(8) == 0) {
+            (input["publishAt"], input["receiver"]) = (instant(far), json!(name(0)));
+            return Draft { title, input: json!({ "message": input }), to: To::NobodyYet };
+        }
+        input["expiresAt"] = self.plan.expiry.map_or(Value::Null, instant);
+        let audience = roll(6);
+        if audience < 4 && roll(12) == 0 {
+            // Not of reminders: nobody can know now who hears of them then.
+            input["publishAt"] = instant(Duration::from_millis(roll(1500)));
+        }
+        let (key, to) = self.address(audience, &mut input);
+        Draft { title, input: json!({ key: input }), to }
+    }
+
+    fn address(&self, audience: u64, input: &mut Value) -> (&'static str, To) {
+        let person = || usize::try_from(roll(self.plan.people as u64)).expect("it is a number");
+        match audience {
+            0 => {
+                input["audience"] = json!({ "everyone": true });
+                ("announcement", To::Everyone)
+            }
+            1 => {
+                input["audience"] = json!({ "groups": ["crew"] });
+                ("announcement", To::Crew)
+            }
+            2 => {
+                let people = vec![person(), person(), person()];
+                input["audience"] = json!({ "users": people.iter().copied().map(name).collect::<Vec<_>>() });
+                ("announcement", To::People(people))
+            }
+            3 => {
+                let person = person();
+                input["receiver"] = json!(name(person));
+                ("message", To::People(vec![person]))
+            }
+            of => {
+                let own = self.ledger.book().topic_of(person()).filter(|_| of == 4);
+                let topic = own.unwrap_or_else(|| SHARED_TOPIC.into());
+                (input["target"], input["action"]) = (json!({ "type": "doc", "id": topic }), json!("comment"));
+                ("reminder", To::Topic(topic))
+            }
+        }
+    }
+
+    /// Gives one of the own notifications another title.
+    async fn amend(&self, id: &str) {
+        let title = format!("amended {}", roll(1_000_000));
+        // One that failed may still come, even after another: its title is never known again.
+        let was_known = self.ledger.book().titles.insert(id.to_owned(), None).flatten().is_some();
+        let query = "mutation($id: ID!, $title: String!) { updateNotification(id: $id, input: { content: { title: $title } }) { id } }";
+        let amended = self.client.ask(Deed::Write, query, &json!({ "id": id, "title": title })).await;
+        if was_known && amended.is_some() {
+            self.ledger.book().titles.insert(id.to_owned(), Some(title));
+        }
+    }
+
+    /// Reads, marks and subscribes, as users do.
+    async fn live(self, person: Person) {
+        let (mut generation, mut hears) = (0, false);
+        while !self.is_over() {
+            match roll(10) {
+                0..4 => drop(self.client.ask(Deed::Read, OVERVIEW, &json!({})).await),
+                4..7 => self.look(person).await,
+                7 => {
+                    let query = "mutation { markSeen { unread { count } } }";
+                    self.client.ask(Deed::Write, query, &json!({})).await;
+                }
+                _ => {
+                    let topic = format!("{person}-{generation}");
+                    if self.listen_to(person, &topic, !hears).await {
+                        hears = !hears;
+                    } else {
+                        // Nobody knows what is so of this topic from now on.
+                        (generation, hears) = (generation + 1, false);
+                    }
+                }
+            }
+            self.rest().await;
+        }
+    }
+
+    /// Begins or ends to hear of a topic; whether that was acknowledged.
+    async fn listen_to(&self, person: Person, topic: &str, hears: bool) -> bool {
+        let place = {
+            let mut book = self.ledger.book();
+            book.turn_to(person, topic);
+            book.change_begins(topic, person, hears)
+        };
+        let query = if hears { SUBSCRIBE } else { UNSUBSCRIBE };
+        let is_done = self.client.ask(Deed::Write, query, &topic_of(topic)).await.is_some();
+        if is_done {
+            self.ledger.book().change_is_done(topic, place);
+        }
+        is_done
+    }
+
+    /// Looks at the newest items, and marks some of them.
+    async fn look(&self, person: Person) {
+        let query = "query($archived: Boolean) { viewer { inbox(first: 20, filter: { archived: $archived }) { edges { \
+            cursor node { id notificationId type { code } } } } } }";
+        let variables = json!({ "archived": roll(5) == 0 });
+        let Some(data) = self.client.ask(Deed::Read, query, &variables).await else { return };
+        let edges = data["viewer"]["inbox"]["edges"].as_array().expect("it is a list");
+        if edges.is_empty() {
+            return;
+        }
+        let how = *draw(&["markRead", "markRead", "markUnread", "archive", "unarchive", "markRead up to"]);
+        if how == "markRead up to" {
+            let select = json!({ "matching": { "upTo": draw(edges)["cursor"] } });
+            let before = self.ledger.book().forget_reads(person);
+            if self.mark("markRead", select).await {
+                self.ledger.book().read.insert(person, before);
+            }
+            return;
+        }
+        let some: Vec<&Value> = (0..2).map(|_| &draw(edges)["node"]).collect();
+        let ids: Vec<&Value> = some.iter().map(|node| &node["id"]).collect();
+        // Looking marks those of the feed.
+        let about = some.iter().filter(|node| how.starts_with("mark") && node["type"]["code"] != "feed");
+        let about: Vec<&str> = about.filter_map(|node| node["notificationId"].as_str()).collect();
+        let known = self.ledger.book().doubt_reads(person, &about);
+        if self.mark(how, json!({ "ids": ids })).await {
+            let read = known.into_iter().map(|id| (id, Some(how == "markRead")));
+            self.ledger.book().read.entry(person).or_default().extend(read);
+        }
+    }
+
+    async fn mark(&self, how: &str, select: Value) -> bool {
+        let query = format!("mutation($select: ItemSelector!) {{ {how}(select: $select) {{ changedCount }} }}");
+        self.client.ask(Deed::Write, &query, &json!({ "select": select })).await.is_some()
+    }
+}
+
+/// What an overview shows, without what may differ from one to the next: the cursor.
+pub const OVERVIEW: &str = "{ viewer { overview { unread { count } unseen { count } types { type { code } unread { count } \
+    latest { notificationId title isRead } } } } }";
+
+fn instant(from_now: Duration) -> Value {
+    let millis = i64::try_from(from_now.as_millis()).expect("it is not for ever");
+    json!(calendar(Clock::System.now() + millis).to_rfc3339())
+}

@@ -1,0 +1,122 @@
+//! Hurts a Tidings under load in every way that comes to mind, and counts what has become of what was acknowledged.
+//!
+//! `cargo test --test chaos` runs the short form, the databases beside each other; `cargo test --release --test chaos -- --long`
+//! the long one, one after the other. Further words choose: `-- hung postgres`. It starts the released binary over a
+//! PostgreSQL, MariaDB and Redis of its own; what is not on this machine is left out, which is a failure with
+//! `TIDINGS_TEST_ALL=1`. docs/operations.md says what is promised in each case.
+
+#![expect(clippy::print_stdout, reason = "it is a program that reports")]
+
+mod arena;
+mod client;
+mod ledger;
+mod listener;
+mod load;
+mod report;
+mod scenario;
+#[expect(dead_code, reason = "tests/it uses all of it")]
+mod support;
+mod verdict;
+
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use arena::{Arena, Disk};
+use report::Report;
+use scenario::{Form, Scenario};
+use support::Kind;
+
+/// The longest that one scenario may take.
+const SCENARIO_WITHIN: Duration = Duration::from_mins(10);
+
+const KINDS: [Kind; 3] = [Kind::Sqlite, Kind::Postgres, Kind::Mysql];
+
+/// What was asked for.
+struct Choice {
+    is_long: bool,
+    words: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let is_long = words.iter().any(|word| word == "--long");
+    // Cargo hands over what is meant for other tests, too.
+    if words.iter().any(|word| word == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let words = words.into_iter().filter(|word| !word.starts_with('-')).map(|word| word.to_lowercase()).collect();
+    let choice = Choice { is_long, words };
+    println!("{}", Report::head());
+    let reports: Vec<Option<Report>> = if is_long {
+        KINDS.into_iter().flat_map(|kind| play_all(kind, &choice)).collect()
+    } else {
+        std::thread::scope(|scope| {
+            let choice = &choice;
+            let all = KINDS.map(|kind| scope.spawn(move || play_all(kind, choice)));
+            all.into_iter().flat_map(|kind| kind.join().unwrap_or(vec![None])).collect()
+        })
+    };
+    let mut all_is_well = true;
+    for report in reports {
+        let Some(report) = report else {
+            all_is_well = false;
+            continue;
+        };
+        if is_long || !report.is_clean() {
+            println!("\n{}", report.refusals());
+        }
+        if !report.is_clean() {
+            println!("{}\n{}\n", report.words(), report.warnings());
+            all_is_well = false;
+        }
+    }
+    if all_is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// All scenarios that were asked for on a kind of database; nothing in the place of one that broke off.
+fn play_all(kind: Kind, choice: &Choice) -> Vec<Option<Report>> {
+    let runtime = Runtime::new().expect("there is room for threads");
+    runtime.block_on(async {
+        let scenarios: Vec<Scenario> =
+            Scenario::ALL.into_iter().filter(|scenario| choice.has(*scenario, kind)).collect();
+        let mut reports = Vec::new();
+        let mut arena = None;
+        for scenario in scenarios {
+            if scenario == Scenario::DiskFull {
+                let Some(disk) = Disk::mount() else {
+                    println!("LEFT OUT: {} on {kind:?}: nobody may mount a disk here", scenario.name());
+                    continue;
+                };
+                arena = Arena::open(kind, Some(disk)).await;
+            } else if arena.is_none() {
+                arena = Arena::open(kind, None).await;
+            }
+            let Some(arena) = &mut arena else { break };
+            let played = AssertUnwindSafe(scenario.play(arena, choice.form())).catch_unwind();
+            let report = timeout(SCENARIO_WITHIN, played).await.ok().and_then(Result::ok);
+            match &report {
+                Some(report) => println!("{}", report.row()),
+                None => println!("BROKEN OFF: {} on {kind:?}", scenario.name()),
+            }
+            reports.push(report);
+        }
+        reports
+    })
+}
+
+impl Choice {
+    fn form(&self) -> &'static Form {
+        if self.is_long { &Form::LONG } else { &Form::SHORT }
+    }
+
+    /// Whether all words are about the scenario or the database.
+    fn has(&self, scenario: Scenario, kind: Kind) -> bool {
+        let about = format!("{} {kind:?} {}", scenario.name(), report::database(kind)).to_lowercase();
+        scenario.is_for(kind) && self.words.iter().all(|word| about.contains(word.as_str()))
+    }
+}

@@ -1,0 +1,170 @@
+//! More of everything than fits into one statement, and the limits of what may be kept.
+
+use serde_json::{Value, json};
+
+use crate::support::{Actor, TestApp, everyone, on_every_database};
+
+/// More than two statements take as a list.
+const MANY: usize = 2_100;
+
+/// Amends places of the log, from one to another, that others have, as if each had been retracted from the place `at` on.
+async fn retract_by_hand(app: &TestApp, (from, to): (usize, usize), at: usize) {
+    let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL \
+        SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+    let number = "(a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d + 100000 * g.d)";
+    app.by_hand(&format!("UPDATE notification SET retracted_at = 1 WHERE seq >= {from} AND seq <= {to}")).await;
+    app.by_hand(&format!("INSERT INTO amendment (tenant_id, seq, subject_seq) SELECT t.id, {at} + {number}, {from} + {number} \
+        FROM tenant t, {digits} a, {digits} b, {digits} c, {digits} e, {digits} f, {digits} g WHERE {number} <= {to} - {from}")).await;
+    app.by_hand(&format!("UPDATE tenant SET last_seq = {0}, amended_seq = {0}", at + to - from)).await;
+}
+
+/// Sends whatever the inputs say, a thousand at a time.
+async fn send(app: &TestApp, inputs: Vec<Value>) {
+    let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+    for inputs in inputs.chunks(1000) {
+        app.service().ask(query, json!({ "inputs": inputs })).await;
+    }
+}
+
+fn message(receiver: &str, of: &str, sender: Option<&str>) -> Value {
+    json!({ "message": { "type": of, "receiver": receiver, "sender": sender, "content": { "title": "hello" } } })
+}
+
+async fn prefer(actor: &Actor<'_>, codes: impl Iterator<Item = usize>, enabled: Option<bool>) -> Result<(), String> {
+    let query = "mutation($actions: [PreferenceInput!]) { updatePreferences(actions: $actions) { actions { code } } }";
+    let actions: Vec<Value> = codes.map(|code| json!({ "code": format!("a{code}"), "enabled": enabled })).collect();
+    let (_, answer) = actor.send(query, json!({ "actions": actions })).await;
+    match answer["errors"][0]["extensions"]["code"].as_str() {
+        Some(code) => Err(format!("{code}: {}", answer["errors"][0]["message"])),
+        None => Ok(()),
+    }
+}
+
+on_every_database! {
+    async fn any_number_of_items_may_be_retracted_between_two_looks(app) {
+        app.admin().define_type("chat").await;
+        send(app, (0..MANY).map(|_| message("ada", "chat", None)).collect()).await;
+        let ada = app.user("ada");
+        assert_eq!(ada.overview().await.last().unwrap(), &format!("= {MANY}"));
+        // As `retract` does, for all but the last.
+        retract_by_hand(app, (1, MANY - 1), MANY + 1).await;
+        assert_eq!(ada.overview().await.last().unwrap(), "= 1");
+        assert_eq!(ada.titles(json!({})).await, ["hello"]);
+    }
+
+    async fn a_user_who_was_away_gets_what_came_on_any_number_of_channels(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        let actions: Vec<String> = (0..100).map(|place| format!("a{place}")).collect();
+        let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
+        let targets = MANY / actions.len();
+        for target in 0..targets {
+            assert_eq!(ada.subscribe(&target.to_string(), &actions).await, 100);
+        }
+        let reminder = |place: usize| json!({ "reminder": { "type": "comment", "content": { "title": place.to_string() },
+            "target": { "type": "doc", "id": (place / 100 % targets).to_string() }, "action": actions[place % 100] } });
+        // Three of each, so that one transaction does not take all of them.
+        let sent = 3 * MANY;
+        send(app, (0..sent).map(reminder).collect()).await;
+        assert_eq!(ada.overview().await.last().unwrap(), &format!("= {sent}"));
+        let stop = "mutation($target: ID!) { unsubscribe(input: { target: { type: \"doc\", id: $target } }) { removedCount } }";
+        assert_eq!(ada.ask(stop, json!({ "target": "3" })).await["unsubscribe"]["removedCount"], 100);
+    }
+
+    async fn overviews_of_any_number_of_senders_are_remembered(app) {
+        let types: Vec<String> = (0..50).map(|place| format!("t{place}")).collect();
+        for of in &types {
+            app.admin().define_type(of).await;
+        }
+        let users: Vec<String> = (0..25).map(|place| format!("u{place}")).collect();
+        let all = users.iter().flat_map(|user| types.iter().map(move |of| (user, of)));
+        send(app, all.map(|(user, of)| message(user, of, Some(&format!("from {user} {of}")))).collect()).await;
+        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { unread { count } types { latest { sender { name } } } } } }";
+        let first = app.service().ask(query, json!({ "ids": users })).await;
+        assert_eq!(first["users"][24]["overview"]["unread"]["count"], 50);
+        let (statements, again) = app.statements_of(app.service().ask(query, json!({ "ids": users }))).await;
+        assert_eq!((statements, again), (2, first), "one for a thousand senders, and one for the others");
+        for (user, of) in [("u24", "t49"), ("u0", "t0")] {
+            let sender = json!({ "inputs": [{ "id": format!("from {user} {of}"), "name": "Zoe" }] });
+            app.service().ask("mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }", sender).await;
+            let shown = app.service().ask(query, json!({ "ids": [user] })).await;
+            assert!(shown.to_string().contains("Zoe"), "{user} {shown}");
+        }
+    }
+
+    async fn a_user_has_a_thousand_preferences_of_actions(app) {
+        let (ada, ben) = (app.user("ada"), app.user("ben"));
+        prefer(&ada, 0..1000, Some(false)).await.unwrap();
+        prefer(&ada, 0..500, Some(true)).await.unwrap();
+        let refused = prefer(&ada, 999..1001, Some(true)).await.unwrap_err();
+        assert_eq!(refused, "CONFLICT: \"a user has at most 1000 preferences of actions: put some back to the default\"");
+        prefer(&ada, 0..1, None).await.unwrap();
+        prefer(&ada, 1000..1001, Some(true)).await.unwrap();
+        prefer(&ben, 0..1000, Some(false)).await.unwrap();
+        // Whoever has more from before can read them, and give them up.
+        app.by_hand(&format!("INSERT INTO action (tenant_id, code) SELECT a.tenant_id, {} FROM action a",
+            if app.app.db.backend() == sea_orm::DbBackend::MySql { "CONCAT('old', a.id)" } else { "'old' || a.id" })).await;
+        app.by_hand("INSERT INTO preference (user_id, scope, subject_id, enabled) SELECT u.id, 0, a.id, FALSE \
+            FROM action a, users u WHERE u.external_id = 'ben' AND a.code LIKE 'old%'").await;
+        let query = "query($id: ID!) { user(id: $id) { preferences { actions { code } } } exportUser(id: $id) }";
+        let kept = app.service().ask(query, json!({ "id": "ben" })).await;
+        let kept = kept["user"]["preferences"]["actions"].as_array().unwrap().len();
+        assert!(kept > 1900, "{kept}");
+        prefer(&ben, 0..700, None).await.unwrap();
+        assert!(prefer(&ben, 0..1, Some(true)).await.unwrap_err().starts_with("CONFLICT"));
+    }
+
+    async fn a_user_has_twenty_thousand_subscriptions_and_a_tenant_a_hundred_thousand_actions(app) {
+        app.admin().define_type("comment").await;
+        let ada = app.user("ada");
+        ada.subscribe("1", &["comment"]).await;
+        app.by_hand("UPDATE users SET subscription_count = 19999").await;
+        assert_eq!(ada.subscribe("2", &["comment"]).await, 1);
+        let more = "mutation { subscribe(input: { target: { type: \"doc\", id: \"3\" }, actions: [\"comment\"] }) { createdCount } }";
+        let refused = "CONFLICT : a user has at most 20000 subscriptions, follows and groups together";
+        assert_eq!(ada.refused(more, json!({})).await, refused);
+        assert_eq!(ada.refused("mutation { follow(user: \"ben\") { id } }", json!({})).await, refused);
+        assert_eq!(ada.subscribe("2", &["comment"]).await, 0, "what is there already is no more");
+
+        // Ten thousand actions that nobody sends leave room for those that are sent.
+        let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL \
+            SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+        let code = if app.app.db.backend() == sea_orm::DbBackend::MySql {
+            "CONCAT('x', a.d, b.d, c.d, e.d)"
+        } else {
+            "'x' || a.d || b.d || c.d || e.d"
+        };
+        app.by_hand(&format!("INSERT INTO action (tenant_id, code) SELECT t.id, {code} FROM tenant t, {digits} a, {digits} b, \
+            {digits} c, {digits} e")).await;
+        let refused = prefer(&ada, 0..1, Some(false)).await.unwrap_err();
+        assert_eq!(refused, "CONFLICT: \"beyond 10000 actions of a tenant no new ones are made here\"");
+        prefer(&ada, 0..1, None).await.unwrap();
+        app.service().remind("comment", "2", "a0", None, "hello").await;
+        prefer(&ada, 0..1, Some(false)).await.unwrap();
+    }
+
+    async fn amendments_are_looked_at_in_steps_and_not_at_all_where_they_concern_nobody(app) {
+        app.admin().define_type("chat").await;
+        app.admin().announce("chat", everyone(), "to all").await;
+        send(app, (0..5).map(|_| message("ada", "chat", None)).collect()).await;
+        assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 6");
+        // Thousands of notifications to others, all of which are retracted, and then one to Ada.
+        let many = 12_000;
+        retract_by_hand(app, (7, 6 + many), 7 + many).await;
+        retract_by_hand(app, (3, 3), 7 + 2 * many).await;
+        let (first, overview) = app.statements_of(app.user("newcomer").overview()).await;
+        assert_eq!(overview.last().unwrap(), "= 1");
+        let (late, overview) = app.statements_of(app.user("ada").overview()).await;
+        assert_eq!(overview.last().unwrap(), "= 5");
+        assert!(late < first + 10, "{late} {first}");
+        // Now that she has something newer than those, they could be about what she has.
+        app.service().message("chat", "ada", "hello again").await;
+        assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 6");
+        let end = 8 + 2 * many;
+        retract_by_hand(app, (7, 6 + many), end + 1).await;
+        retract_by_hand(app, (end, end), end + many + 1).await;
+        let (steps, overview) = app.statements_of(app.user("ada").overview()).await;
+        assert_eq!(overview.last().unwrap(), "= 5");
+        assert!(steps > late, "{steps} {late}");
+    }
+}

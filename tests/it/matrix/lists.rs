@@ -1,0 +1,49 @@
+//! How long the lists of an input may be.
+
+use serde_json::{Value, json};
+
+/// The most entries of any list.
+pub const ANY: usize = 10_000;
+
+/// More entries than go into one statement, two of them even.
+const SEVERAL: usize = 2_500;
+
+/// The most entries of the list of an operation at a place, as the schema says; nothing where it does not know the place.
+pub fn most(query: &str, place: &str) -> Option<usize> {
+    let is_of = |operation: &str| query.contains(&format!(" {operation}("));
+    Some(match place {
+        "ids" | "keys" => 200,
+        "select.ids" | "inputs" => 1_000,
+        "actions" | "types" if is_of("updatePreferences") || is_of("saveDefaultPreferences") => 1_000,
+        "actions" | "input.actions" if is_of("saveReason") || is_of("subscribe") => 100,
+        _ if place.ends_with("audience.groups") => 100,
+        "users" | "representations" => ANY,
+        _ if place.ends_with("audience.users") => ANY,
+        // Names of what there are few of, whatever is asked for.
+        "input.actions" | "types" | "filter.types" | "filter.kinds" | "filter.statuses" | "select.matching.types" => {
+            ANY
+        }
+        _ => return None,
+    })
+}
+
+/// A list with so many entries, all the same.
+pub fn same(one: &Value, many: usize) -> Value {
+    json!(vec![&one[0]; many])
+}
+
+/// A list with as many entries as are allowed, or as fill several statements, no two of them the same. Nothing where there
+/// are no so many: of an enumeration.
+pub fn different(one: &Value, of: &str, most: usize) -> Option<Value> {
+    let different = |place: usize| match &one[0] {
+        Value::Object(fields) => {
+            let mut fields = fields.clone();
+            let name = ["id", "code", "idempotencyKey"].into_iter().find(|name| fields.contains_key(*name));
+            fields.insert(name.unwrap_or("idempotencyKey").into(), json!(format!("n{place}")));
+            Value::Object(fields)
+        }
+        text => json!(format!("{}{place}", text.as_str().unwrap_or_default())),
+    };
+    let is_enumeration = of.ends_with("Kind") || of.ends_with("Status");
+    (!is_enumeration).then(|| (0..most.min(SEVERAL)).map(different).collect())
+}

@@ -1,0 +1,256 @@
+//! A database server of a test's own, which may be hung, killed, stopped and started without hurting anybody else.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection};
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
+
+use super::database::{Kind, everything_must_be_tested};
+use super::process::free_port;
+use super::socket::PATIENCE;
+
+/// PostgreSQL or MariaDB with an empty folder for its data.
+pub struct Server {
+    kind: Kind,
+    programs: Programs,
+    /// Data, socket and log.
+    folder: PathBuf,
+    port: u16,
+    child: Child,
+    /// Goes with it, where nobody else has one for it.
+    own_folder: Option<TempDir>,
+}
+
+/// What makes an empty folder for data, and what serves it.
+struct Programs {
+    make: PathBuf,
+    serve: PathBuf,
+    /// Whose processes they are: neither database runs as root.
+    owner: Option<(u32, u32)>,
+}
+
+impl Server {
+    /// A new one; nothing where its programs are missing, which is a failure if all is to be tested.
+    pub async fn start(kind: Kind) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("there is room for a database");
+        let mut server = Self::start_in(kind, folder.path()).await?;
+        server.own_folder = Some(folder);
+        Some(server)
+    }
+
+    /// The same with its data in a folder that exists, and that outlives it.
+    pub async fn start_in(kind: Kind, folder: &Path) -> Option<Self> {
+        let Some(programs) = Programs::find(kind) else {
+            assert!(!everything_must_be_tested(), "the programs of {kind:?} are missing, and TIDINGS_TEST_ALL=1");
+            #[expect(clippy::print_stderr, reason = "it tells whoever runs the tests what they left out")]
+            {
+                eprintln!("LEFT OUT: the programs of {kind:?} are missing");
+            }
+            return None;
+        };
+        if let Some((uid, gid)) = programs.owner {
+            chown(folder, Some(uid), Some(gid)).expect("the folder can be given away");
+        }
+        let (folder, port) = (folder.to_owned(), free_port());
+        let made = programs.make_data(kind, &folder).status().expect("the program runs");
+        assert!(made.success(), "{kind:?} makes no database: {}", log(&folder));
+        let child = programs.serve(kind, &folder, port).spawn().expect("the server starts");
+        let mut server = Self { kind, programs, folder, port, child, own_folder: None };
+        server.wait().await;
+        Some(server)
+    }
+
+    /// Where a database of this name is.
+    pub fn url(&self, database: &str) -> String {
+        let scheme = if self.kind == Kind::Postgres { "postgres://postgres" } else { "mysql://root" };
+        format!("{scheme}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Makes an empty database; returns where it is.
+    pub async fn create(&self, database: &str) -> String {
+        let charset = if self.kind == Kind::Mysql { " CHARACTER SET utf8mb4" } else { "" };
+        let connection = self.connect().await.expect("the server answers");
+        connection.execute_unprepared(&format!("CREATE DATABASE {database}{charset}")).await.expect("it is made");
+        connection.close().await.expect("the connection closes");
+        self.url(database)
+    }
+
+    /// Stops all its processes where they are: connections stay open, and nothing answers.
+    pub fn hang(&self) {
+        signal("STOP", &self.processes());
+    }
+
+    /// Lets it go on after it was hung.
+    pub fn go_on(&self) {
+        signal("CONT", &self.processes());
+    }
+
+    /// Ends all its processes at once, as a loss of power does.
+    pub fn kill(&mut self) {
+        signal("KILL", &self.processes());
+        self.child.wait().expect("it has ended");
+    }
+
+    /// Ends it as its operator does, who does not wait for clients.
+    pub fn stop(&mut self) {
+        signal(if self.kind == Kind::Postgres { "INT" } else { "TERM" }, &[self.child.id()]);
+        self.child.wait().expect("it ends");
+    }
+
+    /// Whether it has ended by itself, or was ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|ended| ended.is_some())
+    }
+
+    /// Starts it at the same address, and waits until it answers.
+    pub async fn start_again(&mut self) {
+        self.child = self.programs.serve(self.kind, &self.folder, self.port).spawn().expect("the server starts");
+        self.wait().await;
+    }
+
+    async fn wait(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(connection) = self.connect().await {
+                return connection.close().await.expect("the connection closes");
+            }
+            assert!(Instant::now() < until, "{:?} does not answer: {}", self.kind, log(&self.folder));
+            if self.has_ended() {
+                // What was killed before it is not quite gone.
+                sleep(Duration::from_millis(100)).await;
+                let program = self.programs.serve(self.kind, &self.folder, self.port).spawn();
+                self.child = program.expect("the server starts");
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn connect(&self) -> Option<DatabaseConnection> {
+        let url = self.url(if self.kind == Kind::Postgres { "postgres" } else { "mysql" });
+        let mut options = ConnectOptions::new(url);
+        options.max_connections(1).acquire_timeout(Duration::from_secs(1)).sqlx_logging(false);
+        Database::connect(options).await.ok()
+    }
+
+    /// Its own, and those that it has made for its connections.
+    fn processes(&self) -> Vec<u32> {
+        let own = self.child.id();
+        let all = std::fs::read_dir("/proc").expect("there is /proc").flatten();
+        let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.filter(|number| *number == own || parent(*number) == Some(own)).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            self.kill();
+        }
+    }
+}
+
+impl Programs {
+    fn find(kind: Kind) -> Option<Self> {
+        let (make, serve, user) = match kind {
+            Kind::Sqlite => panic!("SQLite has no server"),
+            Kind::Postgres => ("initdb", "postgres", "postgres"),
+            Kind::Mysql => ("mariadb-install-db", "mariadbd", "mysql"),
+        };
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
+        let owner = if is_root { Some(owner(user)?) } else { None };
+        Some(Self { make: program(make)?, serve: program(serve)?, owner })
+    }
+
+    fn make_data(&self, kind: Kind, folder: &Path) -> Command {
+        let mut command = self.command(&self.make, folder);
+        if kind == Kind::Postgres {
+            command.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync"]);
+            command.arg("--wal-segsize=1").arg("-D").arg(folder.join("data"));
+        } else {
+            command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+            command.args(["--skip-name-resolve", LOG_SIZE]).arg(argument("--datadir=", &folder.join("data")));
+            command.arg(argument("--tmpdir=", folder));
+        }
+        command
+    }
+
+    /// Durable as by default, in little memory and little room.
+    fn serve(&self, kind: Kind, folder: &Path, port: u16) -> Command {
+        let mut command = self.command(&self.serve, folder);
+        if kind == Kind::Postgres {
+            command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-D"]).arg(folder.join("data"));
+            command.arg("-k").arg(folder);
+            command.args(["-c", "shared_buffers=32MB", "-c", "max_wal_size=16MB", "-c", "min_wal_size=2MB"]);
+        } else {
+            command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", LOG_SIZE]);
+            command.args(["--innodb-buffer-pool-size=64M", &format!("--port={port}")]);
+            command.arg(argument("--datadir=", &folder.join("data")));
+            // One that starts deletes what it finds in a folder for temporary files, and so what others use.
+            command.arg(argument("--tmpdir=", folder));
+            command.arg(argument("--socket=", &folder.join("socket")));
+            command.arg(argument("--pid-file=", &folder.join("pid")));
+        }
+        command
+    }
+
+    fn command(&self, program: &Path, folder: &Path) -> Command {
+        let log = || -> File {
+            let log = OpenOptions::new().create(true).append(true).open(folder.join("log"));
+            log.expect("the log can be written")
+        };
+        let mut command = Command::new(program);
+        command.current_dir(folder).stdin(Stdio::null()).stdout(log()).stderr(log());
+        if let Some((uid, gid)) = self.owner {
+            command.uid(uid).gid(gid);
+        }
+        command
+    }
+}
+
+/// MariaDB's redo log: less than usual, for disks that a test fills.
+const LOG_SIZE: &str = "--innodb-log-file-size=8M";
+
+fn argument(name: &str, path: &Path) -> String {
+    format!("{name}{}", path.display())
+}
+
+fn log(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("log")).unwrap_or_default()
+}
+
+/// Where a program is: on the path, or where Debian keeps what only services run; the newest PostgreSQL.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    versions.sort();
+    let folders = std::env::split_paths(&path).chain(versions.into_iter().rev()).chain(["/usr/sbin".into()]);
+    folders.map(|folder| folder.join(name)).find(|program| program.exists())
+}
+
+/// The numbers of a user of this machine and of their group.
+fn owner(user: &str) -> Option<(u32, u32)> {
+    let all = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut fields = all.lines().find(|line| line.split(':').next() == Some(user))?.split(':').skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// The process that made a process.
+fn parent(process: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // After the name, which is in brackets and may hold anything: the state, and the parent.
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn signal(name: &str, processes: &[u32]) {
+    let mut command = Command::new("kill");
+    command.arg(format!("-{name}")).args(processes.iter().map(u32::to_string));
+    // One of several may have ended by itself meanwhile.
+    command.stderr(Stdio::null()).status().expect("there is kill");
+}
