@@ -1,5 +1,6 @@
 //! What Tidings does, one file or folder a noun, lowest first; it knows neither GraphQL nor HTTP.
 
+pub mod action;
 pub mod catalogue;
 pub mod channel;
 pub mod check;
@@ -24,6 +25,7 @@ use entity::ids::{ActionId, TenantId, UserId};
 use moka::future::Cache;
 
 use crate::app::cache;
+use crate::clock::Millis;
 use crate::config::LimitsConfig;
 use catalogue::Catalogue;
 use tenant::Tenant;
@@ -38,8 +40,9 @@ pub struct Caches {
     /// By the partner's id and how many users the tenant had erased when, or before, this one was looked up: a user's number
     /// never changes while they are one. Kept for a minute, in which an erasure on another node may not be known here.
     pub users: Cache<(TenantId, i64, String), UserId>,
-    /// By code; an action's number never changes, unless the database is restored from before it was made.
-    pub actions: Cache<(TenantId, String), ActionId>,
+    /// By code, with when it was said to be in use: for an hour from then on an action's number never changes, unless the database
+    /// is restored from before it was made. Kept for a minute.
+    pub actions: Cache<(TenantId, String), (ActionId, Millis)>,
     /// Checked by the database before each use.
     pub overviews: overview::Memory,
 }

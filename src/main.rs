@@ -120,8 +120,9 @@ async fn run(command: Command) -> Result<()> {
             let app = start(*config).await?;
             let swept = domain::sweep::sweep(&app).await?;
             println!(
-                "deleted {} notifications, {} publications, {} inbox items, {} views and keys of activities",
-                swept.notifications, swept.publications, swept.items, swept.views
+                "deleted {} notifications, {} publications, {} inbox items, {} channels, {} actions, {} views and keys of \
+                 activities",
+                swept.notifications, swept.publications, swept.items, swept.channels, swept.actions, swept.views
             );
             app.db.close().await;
             Ok(())

@@ -21,6 +21,8 @@ pub enum Kind {
     Cursor = 3,
     /// A place in a list of subscriptions, follows or members: the user and the other's row.
     Row = 4,
+    /// A place in an export: the list and the row.
+    Export = 5,
 }
 
 /// A tenant's key.

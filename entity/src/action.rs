@@ -11,6 +11,8 @@ pub struct Model {
     pub id: ActionId,
     pub tenant_id: TenantId,
     pub code: String,
+    /// When it was last looked up to be named by something, in milliseconds since 1970; up to an hour too early.
+    pub used_at: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -18,6 +18,7 @@ mod m20261121_000011_after_sending;
 mod m20261121_000012_remembered_overviews;
 mod m20261122_000013_jobs;
 mod m20261122_000016_profile_version;
+mod m20261122_000017_used_actions;
 
 /// All migrations, oldest first.
 pub struct Migrator;
@@ -36,6 +37,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261121_000012_remembered_overviews::Migration),
             Box::new(m20261122_000013_jobs::Migration),
             Box::new(m20261122_000016_profile_version::Migration),
+            Box::new(m20261122_000017_used_actions::Migration),
         ]
     }
 }

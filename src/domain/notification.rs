@@ -29,7 +29,7 @@ pub use amend::{Patch, retract, update};
 pub use commit::Outbox;
 pub use content::{Content, ContentChange};
 pub use draft::{Addressees, Input};
-pub use list::{Filter, page};
+pub use list::{Filter, page, sent_by};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
 

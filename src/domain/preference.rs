@@ -1,10 +1,11 @@
 //! What users want to hear, by action and by message type, with the tenant's defaults below.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use entity::ids::{ActionId, UserId};
+use entity::ids::UserId;
 use sea_orm::Value;
 
+use super::action;
 use super::catalogue::{Catalogue, current, raise_version};
 use super::check;
 use super::inbox::sync;
@@ -17,12 +18,6 @@ use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// The most preferences of each kind in one call, and of actions that a user may have of their own.
 const CHANGES: usize = 1000;
-
-/// The most actions of a tenant.
-const ACTIONS: i64 = 100_000;
-
-/// Where a tenant has so many, preferences make no more: users who think up actions leave room for those that are sent.
-const PREFERRED: i64 = 10_000;
 
 /// What a preference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,58 +60,6 @@ pub struct Preferences {
 pub struct Change {
     pub code: String,
     pub enabled: Option<bool>,
-}
-
-/// The rows of actions that are sent, made when they are first mentioned. `CONFLICT` beyond 100,000 of a tenant.
-pub async fn actions(app: &App, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, ActionId>> {
-    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
-    made(app, tenant, &codes, ACTIONS).await
-}
-
-/// The rows of actions; those that are missing are made, unless the tenant then had more than `most`.
-async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<HashMap<String, ActionId>> {
-    let mut known = found(app, tenant, codes).await?;
-    let missing: BTreeSet<&str> = codes.iter().filter(|code| !known.contains_key(**code)).copied().collect();
-    if missing.is_empty() {
-        return Ok(known);
-    }
-    let missing = Vec::from_iter(missing);
-    let rows = || missing.iter().map(|code| vec![Value::from(tenant.id), (*code).into()]).collect();
-    transaction!(app.db, |txn| {
-        let columns = &["tenant_id", "code"];
-        insert(txn, Rows { table: "action", columns, values: rows() }, Existing::Kept).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT count(*) AS many FROM action WHERE tenant_id = ").bind(tenant.id);
-        let many: i64 = sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?;
-        if many > most {
-            return Err(Error::Conflict(format!("beyond {most} actions of a tenant no new ones are made here")));
-        }
-        Ok(())
-    })?;
-    known.extend(found(app, tenant, &missing).await?);
-    Ok(known)
-}
-
-/// The rows of those of the actions that there are.
-async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
-    let mut known = HashMap::with_capacity(codes.len());
-    let mut unknown: BTreeSet<&str> = BTreeSet::new();
-    for code in codes {
-        match app.caches.actions.get(&(tenant.id, (*code).to_owned())).await {
-            Some(action) => drop(known.insert((*code).to_owned(), action)),
-            None => drop(unknown.insert(code)),
-        }
-    }
-    for codes in Vec::from_iter(unknown).chunks(LIST) {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND code").in_texts(codes);
-        for row in sql.all(&app.db.read).await? {
-            let (code, action): (String, ActionId) = (row.try_get("", "code")?, row.try_get("", "id")?);
-            app.caches.actions.insert((tenant.id, code.clone()), action).await;
-            known.insert(code, action);
-        }
-    }
-    Ok(known)
 }
 
 /// All switches of a user.
@@ -232,8 +175,8 @@ async fn resolve(
         let named = by_action.iter().filter(move |change| change.enabled.is_some() == is_set);
         named.map(|change| change.code.as_str()).collect::<Vec<_>>()
     };
-    let mut known = made(app, tenant, &codes(true), PREFERRED).await?;
-    known.extend(found(app, tenant, &codes(false)).await?);
+    let mut known = action::preferred(app, tenant, &codes(true)).await?;
+    known.extend(action::found(app, tenant, &codes(false)).await?);
     for change in by_action {
         match known.get(&change.code) {
             Some(action) => drop(changes.insert((Scope::Action, action.0), change.enabled)),

@@ -7,7 +7,7 @@ use entity::ids::{Seq, TenantId, UserId};
 use sea_orm::DbBackend;
 
 use super::tenant::{self, Failures, Tenant};
-use super::{channel, tally, user, view};
+use super::{action, channel, tally, user, view};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -38,6 +38,8 @@ pub struct Swept {
     pub notifications: u64,
     /// Channels that nobody listens to, and to which nothing is published any more.
     pub channels: u64,
+    /// Actions that nobody used for the whole retention window, and that nothing names.
+    pub actions: u64,
     /// Views that nobody touched for a year, and keys of activities past the retention window.
     pub views: u64,
 }
@@ -93,6 +95,7 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
     }
     swept.notifications += transaction!(app.db, |txn| delete_cancelled(txn, tenant, old.published).await)?;
     swept.channels += channel::sweep(app, tenant).await?;
+    swept.actions += action::sweep(app, tenant, old.published).await?;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use activity::{Activity, record};
-pub use list::{Listing, Unread, VIEWS, check_keys, of, unread_of};
+pub use list::{Listing, Unread, VIEWS, after, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
 pub use sight::{PAIRS, Sight, Unseen, sights, unseen_by};
 pub use sweep::sweep;

@@ -11,11 +11,12 @@ pub struct PrivacyQuery;
 
 #[Object]
 impl PrivacyQuery {
-    /// All that is kept about a user: profile, groups, preferences, subscriptions, follows, views, the whole inbox, and what
-    /// he sent. Null where the tenant has never heard of him. SERVICE, ADMIN.
-    async fn export_user(&self, ctx: &Context<'_>, id: ID) -> Result<Option<Json<Value>>> {
+    /// All that is kept about a user, in parts: profile, groups, preferences, subscriptions, follows, views, the whole inbox, and
+    /// what they sent, up to 500 rows of lists each. `next` in a part is what to ask for the following one `after`; it is null in
+    /// the last. Null where the tenant has never heard of the user. SERVICE, ADMIN.
+    async fn export_user(&self, ctx: &Context<'_>, id: ID, after: Option<String>) -> Result<Option<Json<Value>>> {
         let call = Call::by(ctx, STAFF)?;
-        Ok(user::export(call.app, call.tenant, &id).await?.map(Json))
+        Ok(user::export(call.app, call.tenant, &id, after.as_deref()).await?.map(Json))
     }
 }
 

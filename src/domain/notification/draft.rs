@@ -14,7 +14,7 @@ use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
-use crate::domain::{check, preference, user};
+use crate::domain::{action, check, user};
 use crate::error::{Error, Result};
 
 /// The most users named one by one.
@@ -97,7 +97,7 @@ pub(super) async fn prepare(
     let users = user::mention(app, tenant, "users", &names).await?;
     let users: HashMap<&String, UserId> = names.iter().zip(users).collect();
     let actions: Vec<String> = inputs.iter().copied().filter_map(action).cloned().collect();
-    let actions = preference::actions(app, tenant, &actions).await?;
+    let actions = action::sent(app, tenant, &actions).await?;
     let found = Named { users, actions, erased_count };
     let drafts = inputs.iter().map(|input| draft(input, &catalogue, &found, app.now()));
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })

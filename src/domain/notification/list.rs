@@ -1,8 +1,9 @@
 //! What was sent, for those who sent it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use entity::ids::TypeId;
+use entity::ids::{TypeId, UserId};
 
 use super::{Kind, Notification, Status, read, select};
 use crate::app::App;
@@ -71,6 +72,22 @@ pub async fn page(
     if let Some(before) = before {
         sql.push(" AND n.id < ").bind(before);
     }
+    sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).map_err(Error::internal)?);
+    sql.all(&app.db.read).await?.iter().map(|row| read(row, &catalogue)).collect()
+}
+
+/// At most `many` notifications from a user with numbers within a range, newest first: a walk over that range of the key.
+pub async fn sent_by(
+    app: &App,
+    tenant: &Tenant,
+    sender: UserId,
+    within: Range<i64>,
+    many: usize,
+) -> Result<Vec<Notification>> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    let mut sql = select(&app.db.read, tenant);
+    sql.push(" AND n.id >= ").bind(within.start).push(" AND n.id < ").bind(within.end);
+    sql.push(" AND n.sender_id = ").bind(sender);
     sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).map_err(Error::internal)?);
     sql.all(&app.db.read).await?.iter().map(|row| read(row, &catalogue)).collect()
 }

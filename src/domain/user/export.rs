@@ -1,12 +1,16 @@
-//! Exporting a user: all that is kept about him, as JSON.
+//! Exporting a user: all that is kept about them, as JSON, in parts of a bounded size.
+//!
+//! A part is a read that leaves nothing behind. Where one is cut off it is asked for again, and whoever has its `next` goes on
+//! from there, on any node, whenever they like.
 
-use entity::ids::{Seq, UserId};
-use serde_json::{Value, json};
+use entity::ids::{ChannelId, Seq, UserId, ViewId};
+use serde_json::{Map, Value, json};
 
-use super::{find, profiles};
+use super::erase::{NOTIFICATIONS, end_of_sent};
+use super::{Profile, find, profiles};
 use crate::app::App;
 use crate::clock::{Millis, calendar};
-use crate::domain::channel::{self, Target};
+use crate::domain::channel::{self, Target, TopicSubscription};
 use crate::domain::check;
 use crate::domain::inbox::Item;
 use crate::domain::inbox::page::{self, End, Window};
@@ -14,38 +18,184 @@ use crate::domain::inbox::shelf::Side;
 use crate::domain::notification::{self, Notification};
 use crate::domain::preference::{self, Preference};
 use crate::domain::tenant::Tenant;
-use crate::domain::view::{self, Listing};
+use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
 use crate::seal::Kind;
 
-/// Rows that are read at once.
-const PAGE: usize = 1000;
+/// Rows of all lists in one part.
+const ROWS: usize = 500;
 
-/// All that is kept about a user: profile, groups, preferences, subscriptions, follows, views, inbox (archived or not), and
-/// what he sent. Nothing where the tenant has never heard of him.
-pub async fn export(app: &App, tenant: &Tenant, external_id: &str) -> Result<Option<Value>> {
+/// Notifications that are looked through for one part, whoever sent them.
+const LOOKED_THROUGH: i64 = 20 * NOTIFICATIONS;
+
+/// Above all numbers of a log, and the most that a cursor can hold.
+const NEWEST: i64 = (1 << 48) - 1;
+
+/// A list of the export. They come in this order; what is archived is shown with the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    Subscriptions,
+    Following,
+    Views,
+    Inbox,
+    Archive,
+    Sent,
+}
+
+/// Some rows of a list, and the place from which it goes on; nothing where it ends.
+struct Slice {
+    rows: Vec<Value>,
+    next: Option<i64>,
+}
+
+/// A part of all that is kept about a user. The first begins with profile, groups and preferences; each goes on with
+/// subscriptions, follows, views, the inbox (archived or not) and what they sent, 500 rows together at most. `next` is what to
+/// ask for the following part `after`, null in the last. Nothing where the tenant has never heard of the user.
+pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option<&str>) -> Result<Option<Value>> {
     check::code("id", external_id)?;
+    let mut at = after.map_or(Ok(List::Subscriptions.beginning()), |cursor| open(tenant, cursor))?;
     let known = find(app, tenant, &[external_id.to_owned()]).await?;
     let Some(&user) = known.get(external_id) else { return Ok(None) };
     let Some(profile) = profiles(app, tenant, &[user]).await?.remove(&user) else { return Ok(None) };
-    let preferences = preference::of(app, tenant, user).await?;
-    let groups = channel::groups_of(app, tenant, user).await?;
-    Ok(Some(json!({
-        "id": profile.external_id,
-        "name": profile.name,
-        "avatarUrl": profile.avatar_url,
-        "locale": profile.locale,
-        "groups": groups.iter().map(|group| &group.code).collect::<Vec<_>>(),
-        "preferences": {
-            "actions": preferences.actions.iter().map(switch).collect::<Vec<_>>(),
-            "types": preferences.types.iter().map(switch).collect::<Vec<_>>(),
-        },
-        "subscriptions": subscriptions(app, user).await?,
-        "following": following(app, tenant, user).await?,
-        "views": views(app, tenant, user).await?,
-        "inbox": items(app, tenant, user).await?,
-        "sent": sent(app, tenant, external_id).await?,
-    })))
+    let mut part = if after.is_none() { about(app, tenant, &profile).await? } else { Map::new() };
+    let mut room = ROWS;
+    let next = loop {
+        if room == 0 {
+            break Some(at);
+        }
+        let (list, place) = at;
+        let slice = list.read(app, tenant, user, (place, room)).await?;
+        room -= slice.rows.len();
+        if let Value::Array(rows) = part.entry(list.name()).or_insert_with(|| json!([])) {
+            rows.extend(slice.rows);
+        }
+        at = match (slice.next, list.next()) {
+            (Some(place), _) => break Some((list, place)),
+            (None, Some(list)) => list.beginning(),
+            (None, None) => break None,
+        };
+    };
+    let next = next.map(|(list, place)| tenant.seal.close(Kind::Export, list as i64, place));
+    part.insert("next".into(), next.into());
+    Ok(Some(part.into()))
+}
+
+/// Where a part begins.
+fn open(tenant: &Tenant, cursor: &str) -> Result<(List, i64)> {
+    let opened = tenant.seal.open(Kind::Export, cursor);
+    let at = opened.and_then(|(list, place)| Some((*List::ALL.get(usize::try_from(list).ok()?)?, place)));
+    at.ok_or_else(|| Error::bad_input("after", "is no `next` of an export"))
+}
+
+/// What is no list of any length.
+async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<String, Value>> {
+    let preferences = preference::of(app, tenant, profile.id).await?;
+    let groups = channel::groups_of(app, tenant, profile.id).await?;
+    let switches = |of: &[Preference]| of.iter().map(switch).collect::<Vec<_>>();
+    Ok(Map::from_iter([
+        ("id".into(), json!(profile.external_id)),
+        ("name".into(), json!(profile.name)),
+        ("avatarUrl".into(), json!(profile.avatar_url)),
+        ("locale".into(), json!(profile.locale)),
+        ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
+        (
+            "preferences".into(),
+            json!({ "actions": switches(&preferences.actions), "types": switches(&preferences.types) }),
+        ),
+    ]))
+}
+
+impl List {
+    const ALL: [Self; 6] = [Self::Subscriptions, Self::Following, Self::Views, Self::Inbox, Self::Archive, Self::Sent];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Subscriptions => "subscriptions",
+            Self::Following => "following",
+            Self::Views => "views",
+            Self::Inbox | Self::Archive => "inbox",
+            Self::Sent => "sent",
+        }
+    }
+
+    fn next(self) -> Option<Self> {
+        Self::ALL.get(self as usize + 1).copied()
+    }
+
+    /// Logs are read from their newest end, the others in the order of their rows.
+    fn beginning(self) -> (Self, i64) {
+        (self, if matches!(self, Self::Inbox | Self::Archive | Self::Sent) { NEWEST } else { 0 })
+    }
+
+    /// At most `room` rows beyond a place.
+    async fn read(self, app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+        match self {
+            Self::Subscriptions => subscriptions(app, user, (place, room)).await,
+            Self::Following => following(app, tenant, user, (place, room)).await,
+            Self::Views => views(app, user, (place, room)).await,
+            Self::Inbox => items(app, tenant, user, Side::Inbox, (place, room)).await,
+            Self::Archive => items(app, tenant, user, Side::Archive, (place, room)).await,
+            Self::Sent => sent(app, tenant, user, (place, room)).await,
+        }
+    }
+}
+
+impl Slice {
+    /// Rows of which there are more where they fill the room.
+    fn of<Row>(rows: &[Row], room: usize, place: impl Fn(&Row) -> i64, one: impl Fn(&Row) -> Value) -> Self {
+        let next = rows.last().filter(|_| rows.len() >= room).map(place);
+        Self { rows: rows.iter().map(one).collect(), next }
+    }
+}
+
+async fn subscriptions(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+    let mut rows = channel::subscriptions(app, user, room, Some(ChannelId(place))).await?;
+    rows.truncate(room);
+    let one = |of: &TopicSubscription| json!({ "target": target(Some(&of.target)), "action": of.action, "createdAt": instant(Some(of.created_at)) });
+    Ok(Slice::of(&rows, room, |of| of.channel.0, one))
+}
+
+async fn following(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+    let mut rows = channel::following(app, user, room, Some(ChannelId(place))).await?;
+    rows.truncate(room);
+    let ids: Vec<UserId> = rows.iter().map(|(_, user)| *user).collect();
+    let profiles = profiles(app, tenant, &ids).await?;
+    let one = |(_, user): &(ChannelId, UserId)| json!(profiles.get(user).map(|profile| &profile.external_id));
+    let mut slice = Slice::of(&rows, room, |(channel, _)| channel.0, one);
+    // Who was erased meanwhile.
+    slice.rows.retain(|of| !of.is_null());
+    Ok(slice)
+}
+
+async fn views(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+    let rows = view::after(app, user, ViewId(place), room).await?;
+    let one = |(_, of): &(ViewId, View)| json!({ "code": of.key.code, "id": of.key.id, "unread": of.unread, "lastVisitedAt": instant(of.last_visited_at) });
+    Ok(Slice::of(&rows, room, |(id, _)| id.0, one))
+}
+
+async fn items(app: &App, tenant: &Tenant, user: UserId, side: Side, (place, room): (i64, usize)) -> Result<Slice> {
+    let filter = page::Filter { side, ..page::Filter::default() };
+    let window = Window { many: room, end: End::Newest, older_than: Some(Seq(place)), newer_than: None };
+    let page = page::read(app, tenant, user, &filter, window).await?;
+    let next = page.items.last().filter(|_| page.has_more).map(|item| item.seq.0);
+    Ok(Slice { rows: page.items.iter().map(|of| item(tenant, of)).collect(), next })
+}
+
+/// What they sent, among so many notifications of everybody.
+async fn sent(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+    let end = place.min(end_of_sent(&app.db.read, tenant).await? + 1);
+    let (mut rows, mut before) = (Vec::new(), end);
+    while before > 1 && end - before < LOOKED_THROUGH {
+        let from = before - NOTIFICATIONS;
+        let some = notification::sent_by(app, tenant, user, from..before, room - rows.len()).await?;
+        let last = some.last().map(|of| of.id);
+        rows.extend(some.iter().map(|of| letter(tenant, of)));
+        if rows.len() == room {
+            return Ok(Slice { rows, next: last });
+        }
+        before = from;
+    }
+    Ok(Slice { rows, next: (before > 1).then_some(before) })
 }
 
 fn instant(at: Option<Millis>) -> Value {
@@ -58,48 +208,6 @@ fn target(of: Option<&Target>) -> Value {
 
 fn switch(of: &Preference) -> Value {
     json!({ "code": of.code, "enabled": of.enabled, "own": of.is_own })
-}
-
-async fn subscriptions(app: &App, user: UserId) -> Result<Vec<Value>> {
-    let all = channel::subscriptions(app, user, usize::try_from(i32::MAX).map_err(Error::internal)?, None).await?;
-    let one = |of: &channel::TopicSubscription| json!({ "target": target(Some(&of.target)), "action": of.action, "createdAt": instant(Some(of.created_at)) });
-    Ok(all.iter().map(one).collect())
-}
-
-async fn following(app: &App, tenant: &Tenant, user: UserId) -> Result<Vec<String>> {
-    let all = channel::following(app, user, usize::try_from(i32::MAX).map_err(Error::internal)?, None).await?;
-    let ids: Vec<UserId> = all.into_iter().map(|(_, user)| user).collect();
-    let mut names: Vec<String> =
-        profiles(app, tenant, &ids).await?.into_values().map(|profile| profile.external_id).collect();
-    names.sort();
-    Ok(names)
-}
-
-async fn views(app: &App, tenant: &Tenant, user: UserId) -> Result<Vec<Value>> {
-    let all = view::of(app, tenant, &[user], &Listing::Newest(usize::MAX)).await?.remove(&user).unwrap_or_default();
-    let one = |of: view::View| {
-        json!({ "code": of.key.code, "id": of.key.id, "unread": of.unread,
-                "lastVisitedAt": instant(of.last_visited_at) })
-    };
-    Ok(all.into_iter().map(one).collect())
-}
-
-async fn items(app: &App, tenant: &Tenant, user: UserId) -> Result<Vec<Value>> {
-    let mut items = Vec::new();
-    for side in [Side::Inbox, Side::Archive] {
-        let filter = page::Filter { side, ..page::Filter::default() };
-        let mut older_than: Option<Seq> = None;
-        loop {
-            let window = Window { many: PAGE, end: End::Newest, older_than, newer_than: None };
-            let page = page::read(app, tenant, user, &filter, window).await?;
-            items.extend(page.items.iter().map(|of| item(tenant, of)));
-            older_than = page.items.last().map(|item| item.seq);
-            if !page.has_more {
-                break;
-            }
-        }
-    }
-    Ok(items)
 }
 
 fn item(tenant: &Tenant, of: &Item) -> Value {
@@ -118,19 +226,6 @@ fn item(tenant: &Tenant, of: &Item) -> Value {
         "archivedAt": instant(of.archived_at),
         "expiresAt": instant(of.expires_at),
     })
-}
-
-async fn sent(app: &App, tenant: &Tenant, external_id: &str) -> Result<Vec<Value>> {
-    let filter = notification::Filter { sender: Some(external_id.to_owned()), ..notification::Filter::default() };
-    let (mut sent, mut before) = (Vec::new(), None);
-    loop {
-        let page = notification::page(app, tenant, &filter, PAGE, before).await?;
-        before = page.last().map(|of| of.id);
-        sent.extend(page.iter().map(|of| letter(tenant, of)));
-        if page.len() < PAGE {
-            return Ok(sent);
-        }
-    }
 }
 
 fn letter(tenant: &Tenant, of: &Notification) -> Value {

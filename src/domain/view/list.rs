@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use entity::ids::UserId;
+use entity::ids::{UserId, ViewId};
 use sea_orm::{DbBackend, QueryResult, Value};
 
 use super::{Key, Row, View, Visit, push_pairs};
 use crate::app::App;
 use crate::domain::check;
 use crate::domain::tenant::Tenant;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sql::Sql;
 
 /// The most views of one list.
@@ -64,6 +64,18 @@ pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], listing: &Listing)
         (user, list.into_iter().map(|(_, view)| view).collect())
     };
     Ok(lists.into_iter().map(in_order).collect())
+}
+
+/// At most `many` of a user's views after one, in the order of their rows: a range of `view_visit`'s key.
+pub async fn after(app: &App, user: UserId, view: ViewId, many: usize) -> Result<Vec<(ViewId, View)>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(Row::COLUMNS).push(", ").push(Visit::COLUMNS);
+    sql.push(" FROM view_visit m JOIN view v ON v.id = m.view_id WHERE m.user_id = ").bind(user);
+    sql.push(" AND m.view_id > ").bind(view).push(" ORDER BY m.view_id LIMIT ");
+    sql.bind(i64::try_from(many).map_err(Error::internal)?);
+    let rows = sql.all(&app.db.read).await?;
+    let read = |row| Row::read(row).and_then(|of| Ok((of.id, of.seen(Visit::read(row)?)?)));
+    rows.iter().map(read).collect()
 }
 
 /// What users have not seen, with the first so many views of each. Who has seen everything is left out.

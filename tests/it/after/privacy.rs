@@ -1,6 +1,8 @@
 //! A user's own data: all of it at once, and none of it any more.
 
-use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
 
 use crate::support::{Socket, TestApp, everyone, on_every_database};
 
@@ -47,6 +49,60 @@ on_every_database! {
         assert!(app.user("ada").refused(query, json!({ "id": "ada" })).await.starts_with("FORBIDDEN"));
         let stranger = app.stranger("shop", tidings::auth::Role::Service);
         assert_eq!(stranger.ask(query, json!({ "id": "ada" })).await["exportUser"], Value::Null);
+    }
+
+    async fn a_long_export_comes_in_parts_of_which_none_is_long(app) {
+        furnish(app).await;
+        let service = app.service();
+        app.admin().define_type("letter").await;
+        for (sends, sender, kind) in [(700, "ben", "letter"), (520, "ada", "news")] {
+            let input = |number: usize| {
+                let content = json!({ "title": format!("{sender} {number}") });
+                json!({ "message": { "type": kind, "receiver": "ada", "sender": sender, "content": content } })
+            };
+            let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+            service.ask(send, json!({ "inputs": (0..sends).map(input).collect::<Vec<_>>() })).await;
+        }
+        for target in 0..6 {
+            let actions: Vec<String> = (0..100).map(|number| format!("action {number}")).collect();
+            let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
+            app.user("ada").subscribe(&format!("long {target}"), &actions).await;
+        }
+        app.user("ada").mark("archive", json!({ "matching": { "types": ["letter"] } })).await;
+        // Of numbers that were given out and are none any more, many are passed over.
+        app.by_hand("UPDATE tenant SET last_notification_id = 250000").await;
+
+        let query = "query($id: ID!, $after: String) { exportUser(id: $id, after: $after) }";
+        let (mut whole, mut after, mut parts) = (Map::new(), Value::Null, 0);
+        loop {
+            let mut part = service.ask(query, json!({ "id": "ada", "after": after })).await["exportUser"].take();
+            after = part["next"].take();
+            let mut rows = 0;
+            for list in ["subscriptions", "following", "views", "inbox", "sent"] {
+                let Some(Value::Array(part)) = part.as_object_mut().unwrap().remove(list) else { continue };
+                rows += part.len();
+                if let Value::Array(list) = whole.entry(list).or_insert_with(|| json!([])) {
+                    list.extend(part);
+                }
+            }
+            assert!(rows <= 500, "{rows} rows");
+            assert_eq!(part["name"] == "Ada L.", parts == 0, "the profile comes with the first");
+            parts += 1;
+            service.message("news", "ada", "what comes meanwhile is in none").await;
+            if after.is_null() {
+                break;
+            }
+        }
+        assert_eq!(parts, 7, "five that are full, and two that looked through what is not there");
+        let many = |list: &str| whole[list].as_array().unwrap().len();
+        let lists = ["subscriptions", "following", "views", "sent"].map(many);
+        assert_eq!(lists, [601, 1, 1, 521]);
+        let titles: BTreeSet<&str> = whole["inbox"].as_array().unwrap().iter().map(|item| item["title"].as_str().unwrap()).collect();
+        assert!(["ben 0", "ben 699", "dear Ada", "to all"].iter().all(|title| titles.contains(title)), "{titles:?}");
+        for after in ["", "no cursor", "AAAAAAAAAAAAAAAAAAAAAA"] {
+            let refused = service.refused(query, json!({ "id": "ada", "after": after })).await;
+            assert!(refused.starts_with("BAD_USER_INPUT"), "{refused}");
+        }
     }
 
     async fn an_erased_user_leaves_nothing_but_what_he_sent_from_nobody(app) {

@@ -1,12 +1,14 @@
 //! What is past the retention window is deleted, and nobody sees a count that is wrong meanwhile.
 
 use chrono::TimeDelta;
+use futures_util::future::{join, join_all};
 use sea_orm::{EntityTrait, PaginatorTrait};
 use serde_json::{Value, json};
 use tidings::domain::sweep::{Swept, sweep};
 use tidings::domain::tally::count;
 
 use super::{announce, look_at, retract, update};
+use crate::concurrency::rounds;
 use crate::support::{TestApp, everyone, on_every_database};
 
 async fn rows<E>(app: &TestApp) -> u64
@@ -53,6 +55,58 @@ on_every_database! {
         assert_eq!(rows::<entity::amendment::Entity>(app).await, 0);
         assert_eq!(rows::<entity::notification::Entity>(app).await, 2);
         assert_eq!(sweep(&app.app).await.unwrap(), Swept::default(), "a second time finds nothing");
+    }
+
+    async fn an_action_goes_when_nothing_names_it_any_more(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let prefer = |code: &str, enabled: Value| json!({ "actions": [{ "code": code, "enabled": enabled }] });
+        let own = "mutation($actions: [PreferenceInput!]) { updatePreferences(actions: $actions) { actions { code } } }";
+        let default = "mutation($actions: [PreferenceInput!]) { saveDefaultPreferences(actions: $actions) }";
+        operator.remind("news", "7", "sent", None, "once").await;
+        app.user("ada").ask(own, prefer("preferred", json!(false))).await;
+        operator.ask(default, prefer("by default", json!(false))).await;
+        let send = "mutation($at: DateTime!) { sendReminder(input: { type: \"news\", target: { type: \"doc\", id: \"7\" }, \
+            action: \"scheduled\", content: { title: \"later\" }, publishAt: $at }) { notification { id } } }";
+        operator.ask(send, json!({ "at": (app.now() + TimeDelta::days(50)).to_rfc3339() })).await;
+        app.advance(TimeDelta::days(29));
+        assert_eq!(sweep(&app.app).await.unwrap().actions, 0, "nothing is old yet");
+        app.advance(TimeDelta::days(2));
+        assert_eq!(sweep(&app.app).await.unwrap().actions, 1, "what was sent has gone, and its action with it");
+        assert_eq!(rows::<entity::action::Entity>(app).await, 3);
+
+        operator.remind("news", "7", "sent", None, "again").await;
+        operator.remind("news", "7", "preferred", None, "as well").await;
+        let query = "{ notifications(filter: { statuses: [PUBLISHED] }) { nodes { action } } }";
+        let actions = json!([{ "action": "preferred" }, { "action": "sent" }]);
+        assert_eq!(operator.ask(query, json!({})).await["notifications"]["nodes"], actions);
+        app.user("ada").ask(own, prefer("preferred", Value::Null)).await;
+        operator.ask(default, prefer("by default", Value::Null)).await;
+        app.advance(TimeDelta::days(31));
+        assert_eq!(sweep(&app.app).await.unwrap().actions, 3);
+        let scheduled = "{ notifications(filter: { statuses: [SCHEDULED] }) { nodes { action } } }";
+        let actions = json!([{ "action": "scheduled" }]);
+        assert_eq!(operator.ask(scheduled, json!({})).await["notifications"]["nodes"], actions);
+    }
+
+    async fn what_is_sent_while_actions_are_swept_keeps_its_own(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let other = app.beside().await;
+        let nodes = [app, &other];
+        for round in 0..rounds(app) {
+            app.advance(TimeDelta::days(31));
+            let sending = join_all((0..6).map(|place| async move {
+                nodes[place % 2].admin().remind("news", "7", &format!("action {}", place / 2), None, "meanwhile").await;
+            }));
+            let (_, swept) = join(sending, sweep(&app.app)).await;
+            swept.unwrap();
+            let query = "{ notifications(filter: { statuses: [PUBLISHED] }, first: 6) { nodes { action } } }";
+            let data = operator.ask(query, json!({})).await;
+            let sent = data["notifications"]["nodes"].as_array().unwrap();
+            assert!(sent.len() == 6 && sent.iter().all(|of| of["action"].is_string()), "round {round}: {data}");
+        }
+        other.app.db.close().await;
     }
 
     async fn what_expired_goes_without_waiting_for_the_window(app) {
