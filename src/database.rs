@@ -58,7 +58,8 @@ impl Database {
         let listens = (read.backend() != DbBackend::Sqlite).then(|| aside.clone());
         let watch = tokio::spawn(health.clone().look_after(listens, write.clone())).abort_handle();
         let shares = Arc::new(Shares::of(write.many()));
-        let read = Reader { connections: read, observers: Observers::default(), health };
+        let reading = Arc::new(Shares::of(read.many()));
+        let read = Reader { connections: read, shares: reading, observers: Observers::default(), health };
         Self { read, write, aside, shares, _watch: Arc::new(Watch(watch)), hub: Arc::default() }
     }
 

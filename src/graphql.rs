@@ -1,5 +1,6 @@
 //! The API: translates GraphQL into operations of the domain and back, one file a noun.
 
+mod budget;
 mod catalogue;
 mod channel;
 mod connection;
@@ -40,6 +41,7 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::database::Party;
 use crate::error::Error;
+pub use budget::Budget;
 pub use context::Viewer;
 use entities::Entities;
 pub use errors::code as error_code;
@@ -99,8 +101,8 @@ impl std::fmt::Debug for Schema {
 
 /// An answer on its way to a client.
 pub enum Answer {
-    /// As the library gives it.
-    Executed(Box<Response>),
+    /// As the library gives it, and what room there is for it.
+    Executed(Box<Response>, Budget),
     /// The JSON of one without errors.
     Text(String),
 }
@@ -109,8 +111,10 @@ impl Answer {
     /// Its JSON.
     pub fn into_text(self) -> String {
         match self {
-            // A response is always JSON.
-            Self::Executed(response) => serde_json::to_string(&response).unwrap_or_default(),
+            Self::Executed(response, budget) => {
+                let refused = |refusal: Box<Response>| serde_json::to_string(&refusal).unwrap_or_default();
+                budget.json(&response).unwrap_or_else(refused)
+            }
             Self::Text(text) => text,
         }
     }
@@ -137,9 +141,15 @@ impl Schema {
         sdl
     }
 
+    /// Counts one operation of a caller before anything of their request is looked at; the answer where they have none left.
+    pub async fn knock(&self, viewer: Option<&Viewer>) -> Result<(), Response> {
+        let counted = self.guard.knock(&self.app, viewer).await;
+        counted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
+    }
+
     /// Lets a request pass that may be executed, with its document parsed; the answer to one that may not.
     ///
-    /// Every transport goes through here. Without a viewer only introspection passes.
+    /// Every transport goes through here, once its caller has knocked. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
         let admitted = self.guard.admit(&self.app, viewer, request).await;
         admitted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
@@ -158,13 +168,14 @@ impl Schema {
     async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
         let Admitted { request, operation, document, mut flight } = admitted;
         let party = viewer.as_ref().map_or_else(|| Party::tenant(0), Viewer::party);
-        let request = with(request, document, viewer).data(Entities::default());
+        let budget = self.budget(viewer.as_ref());
+        let request = with(request, document, viewer).data(Entities::default()).data(budget.clone());
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         if operation.kind == OperationType::Mutation {
             let library = self.library.clone();
             let running = tokio::spawn(
                 async move {
-                    let response = party.does(caught(library.execute(request))).await;
+                    let response = budget.kept(party.does(caught(library.execute(request))).await);
                     flight.answered(&response);
                     response
                 }
@@ -181,8 +192,14 @@ impl Schema {
         let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
             failed(Error::Unavailable("this took too long: ask for less, or try again in a moment".into()))
         });
+        let response = budget.kept(response);
         flight.answered(&response);
         response
+    }
+
+    /// The room that there is for an answer to a caller.
+    pub fn budget(&self, viewer: Option<&Viewer>) -> Budget {
+        Budget::of(&self.app.config.limits, viewer)
     }
 
     /// Waits until no query or mutation is under way any more.
@@ -192,6 +209,9 @@ impl Schema {
 
     /// Answers a query or mutation of a caller.
     pub async fn execute(&self, viewer: Viewer, request: Request) -> Response {
+        if let Err(refusal) = self.knock(Some(&viewer)).await {
+            return refusal;
+        }
         match self.admit(Some(&viewer), request).await {
             Ok(admitted) => self.run(Some(viewer), admitted).await,
             Err(refusal) => refusal,
@@ -204,7 +224,8 @@ impl Schema {
     pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Answer> {
         let schema = self.clone();
         if admitted.operation.kind != OperationType::Subscription {
-            let answer = async move { Answer::Executed(Box::new(schema.run(Some(viewer), admitted).await)) };
+            let budget = self.budget(Some(&viewer));
+            let answer = async move { Answer::Executed(Box::new(schema.run(Some(viewer), admitted).await), budget) };
             return stream::once(answer).boxed();
         }
         self.events.clone().answers(self.library.clone(), viewer, admitted)

@@ -57,6 +57,12 @@ pub struct LimitsConfig {
     /// The most bytes of the body of a service's or operator's request.
     #[arg(long = "max-staff-body-bytes", env = "TIDINGS_MAX_STAFF_BODY_BYTES", default_value_t = Self::DEFAULT.staff_body_bytes)]
     pub staff_body_bytes: usize,
+    /// The most bytes of the answer to a user's query or mutation, and of each event of a subscription.
+    #[arg(long = "max-answer-bytes", env = "TIDINGS_MAX_ANSWER_BYTES", default_value_t = Self::DEFAULT.answer_bytes)]
+    pub answer_bytes: usize,
+    /// The most bytes of the answer to a service or operator.
+    #[arg(long = "max-staff-answer-bytes", env = "TIDINGS_MAX_STAFF_ANSWER_BYTES", default_value_t = Self::DEFAULT.staff_answer_bytes)]
+    pub staff_answer_bytes: usize,
     /// Operations (fields of the first level) of each user a minute; 0 for no limit.
     #[arg(long = "rate", env = "TIDINGS_RATE", default_value_t = Self::DEFAULT.rate)]
     pub rate: u32,
@@ -94,6 +100,8 @@ impl LimitsConfig {
         socket_rate: 1_200,
         body_bytes: 256 * 1024,
         staff_body_bytes: 2 * 1024 * 1024,
+        answer_bytes: 1024 * 1024,
+        staff_answer_bytes: 16 * 1024 * 1024,
         rate: 600,
         staff_rate: 0,
         cached_documents: 1_000,

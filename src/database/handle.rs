@@ -8,13 +8,14 @@ use sea_orm::metric::Info;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement};
 use tokio::sync::Mutex;
+use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
 
 use super::Database;
 use super::any::{Any, AnyLent};
 use super::health::Health;
 use super::pool::hurried;
-use super::share::Share;
+use super::share::{Share, Shares};
 use crate::error::Ailment;
 use crate::hub::{Hub, Notice};
 
@@ -48,14 +49,18 @@ impl Observers {
 #[derive(Clone, Debug)]
 pub struct Reader {
     pub(super) connections: Any,
+    pub(super) shares: Arc<Shares>,
     pub(super) observers: Observers,
     pub(super) health: Arc<Health>,
 }
 
 impl Reader {
-    async fn lend(&self) -> Result<AnyLent, DbErr> {
+    /// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
+    async fn lend(&self) -> Result<(Share, AnyLent), DbErr> {
         self.health.answers()?;
-        self.connections.lend().await
+        let until = self.connections.waits_until();
+        let share = timeout_at(until, self.shares.turn()).await.map_err(late)?;
+        Ok((share, hurried(until, self.connections.lend()).await?))
     }
 }
 
@@ -66,24 +71,28 @@ impl ConnectionTrait for Reader {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        let mut lent = self.lend().await?;
+        let (_share, mut lent) = self.lend().await?;
         self.observers.watch(&statement, self.health.bound(lent.run(&statement))).await
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
-        let mut lent = self.lend().await?;
+        let (_share, mut lent) = self.lend().await?;
         self.health.bound(lent.run_text(text)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        let mut lent = self.lend().await?;
+        let (_share, mut lent) = self.lend().await?;
         self.observers.watch(&statement, self.health.bound(lent.one(&statement))).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        let mut lent = self.lend().await?;
+        let (_share, mut lent) = self.lend().await?;
         self.observers.watch(&statement, self.health.bound(lent.all(&statement))).await
     }
+}
+
+fn late(_: Elapsed) -> DbErr {
+    DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
 }
 
 /// Statements of which all take hold or none. Dropped, it takes them back.
@@ -107,7 +116,6 @@ impl Transaction {
         health.answers()?;
         health.is_in_place()?;
         let until = db.write.waits_until();
-        let late = |_| DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
         let share = timeout_at(until, db.shares.take()).await.map_err(late)?;
         let mut lent = hurried(until, db.write.lend()).await?;
         health.bound(lent.begin()).await.map_err(|error| health.noted(error))?;

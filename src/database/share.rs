@@ -1,4 +1,4 @@
-//! How many of the connections one tenant and one user may have in transactions.
+//! How many of the connections one tenant and one user may have, in transactions and for what they read.
 //!
 //! Whoever waits for a row that somebody holds keeps a connection meanwhile. If a tenant's requests had all of them, or a user's,
 //! everybody else would wait with them for something that is none of their business.
@@ -18,8 +18,11 @@ pub struct Party {
     user: Option<Arc<str>>,
 }
 
+/// Statements that a request may have under way at the same time, outside of transactions.
+const AT_ONCE: usize = 2;
+
 tokio::task_local! {
-    static PARTY: Party;
+    static PARTY: (Party, Arc<Semaphore>);
 }
 
 impl Party {
@@ -38,9 +41,9 @@ impl Party {
         PARTY.try_with(|_| ()).is_ok()
     }
 
-    /// Does work whose transactions count as this party's.
+    /// Does work whose transactions and statements count as this party's, as one request of theirs.
     pub fn does<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
-        PARTY.scope(self, work)
+        PARTY.scope((self, Arc::new(Semaphore::new(AT_ONCE))), work)
     }
 }
 
@@ -52,29 +55,39 @@ pub struct Shares {
     parties: Mutex<HashMap<Party, Arc<Semaphore>>>,
 }
 
-/// A place among the transactions of a user and a tenant, until it is dropped.
+/// A place among what a user and a tenant have under way, until it is dropped.
 #[derive(Debug, Default)]
 pub struct Share {
+    _request: Option<OwnedSemaphorePermit>,
     _user: Option<OwnedSemaphorePermit>,
     _tenant: Option<OwnedSemaphorePermit>,
 }
 
 impl Shares {
-    /// Of so many connections a tenant may have three quarters in transactions, and a user of it a quarter; one at least.
+    /// Of so many connections a tenant may have three quarters, and a user of it a quarter; one at least.
     pub fn of(connections: usize) -> Self {
         let (of_tenant, of_user) = ((connections * 3 / 4).max(1), (connections / 4).max(1));
         Self { of_tenant, of_user, parties: Mutex::default() }
     }
 
+    /// Waits for a place for a statement of whoever this is done for, of whose request no more than two have one. What is done
+    /// for nobody needs none.
+    pub async fn turn(&self) -> Share {
+        let Ok(places) = PARTY.try_with(|(_, places)| places.clone()) else { return Share::default() };
+        // It is never closed.
+        let _request = places.acquire_owned().await.ok();
+        Share { _request, ..self.take().await }
+    }
+
     /// Waits for a place for whoever this is done for. What is done for nobody needs none.
     pub async fn take(&self) -> Share {
-        let Ok(party) = PARTY.try_with(Clone::clone) else { return Share::default() };
+        let Ok(party) = PARTY.try_with(|(party, _)| party.clone()) else { return Share::default() };
         let tenant = Party { user: None, ..party };
         let user = match party.user {
             Some(_) => self.place(party, self.of_user).await,
             None => None,
         };
-        Share { _user: user, _tenant: self.place(tenant, self.of_tenant).await }
+        Share { _request: None, _user: user, _tenant: self.place(tenant, self.of_tenant).await }
     }
 
     async fn place(&self, of: Party, many: usize) -> Option<OwnedSemaphorePermit> {
@@ -87,5 +100,28 @@ impl Shares {
         };
         // It is never closed.
         places.acquire_owned().await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn two_statements_of_a_request_and_a_quarter_of_the_connections_of_a_user_are_under_way() {
+        let shares = Shares::of(16);
+        let of_ada = || Party::user(1, "ada");
+        let request = |party: Party| party.does(async { [shares.turn().await, shares.turn().await] });
+        let third = async {
+            let _two = [shares.turn().await, shares.turn().await];
+            shares.turn().now_or_never().is_none()
+        };
+        assert!(of_ada().does(third).await, "the third of a request waits");
+        let _four = [request(of_ada()).await, request(of_ada()).await];
+        assert!(of_ada().does(async { shares.turn().now_or_never().is_none() }).await, "the fifth of a user waits");
+        assert!(Party::user(1, "ben").does(async { shares.turn().now_or_never().is_some() }).await);
+        assert!(Party::user(2, "ada").does(async { shares.turn().now_or_never().is_some() }).await);
     }
 }

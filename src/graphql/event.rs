@@ -13,6 +13,7 @@ use entity::ids::{Seq, UserId};
 use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
+use super::budget::Budget;
 use super::context::{Call, Viewer};
 use super::flight::Flight;
 use super::guard::Admitted;
@@ -162,6 +163,7 @@ impl EventRoot {
 /// Executes events.
 #[derive(Clone)]
 pub struct Events {
+    app: Arc<App>,
     schema: Schema<EventRoot, EmptyMutation, EmptySubscription>,
     shared: Arc<Shared>,
 }
@@ -179,8 +181,8 @@ impl Events {
     /// Of a server.
     pub fn new(app: Arc<App>) -> Self {
         let schema = Schema::build(EventRoot, EmptyMutation, EmptySubscription);
-        let schema = schema.validation_mode(ValidationMode::Fast).data(app).finish();
-        Self { schema, shared: Arc::default() }
+        let schema = schema.validation_mode(ValidationMode::Fast).data(app.clone()).finish();
+        Self { app, schema, shared: Arc::default() }
     }
 
     /// The answers to a subscription: one an event, and an error as the last one.
@@ -189,12 +191,12 @@ impl Events {
         let begun = Box::pin(self.begin(library, viewer, admitted));
         let answers = stream::once(begun).flat_map(|begun| match begun {
             Ok(running) => Either::Left(stream::unfold(Some(running), Running::next)),
-            Err(refusal) => Either::Right(stream::once(std::future::ready(Answer::Executed(refusal)))),
+            Err(refused) => Either::Right(stream::once(std::future::ready(refused))),
         });
         answers.boxed()
     }
 
-    async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Box<Response>> {
+    async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Answer> {
         let Admitted { request, document, mut flight, .. } = admitted;
         let variables = request.variables.clone();
         let source = Arc::new(Mutex::new(None));
@@ -206,12 +208,18 @@ impl Events {
             return Ok(Running { events: self, source, viewer, question, flight });
         }
         flight.answered(&refusal);
-        Err(Box::new(refusal))
+        Err(Answer::Executed(Box::new(refusal), self.budget(&viewer)))
     }
 
     async fn execute(&self, question: &Question, event: Event, viewer: Viewer) -> Response {
+        let budget = self.budget(&viewer);
         let request = Request::new("").variables(question.variables.clone()).data(Handover::of(Some(event)));
-        caught(self.schema.execute(with(request, question.document.clone(), Some(viewer)))).await
+        let request = with(request.data(budget.clone()), question.document.clone(), Some(viewer));
+        budget.kept(caught(self.schema.execute(request)).await)
+    }
+
+    fn budget(&self, viewer: &Viewer) -> Budget {
+        Budget::of(&self.app.config.limits, Some(viewer))
     }
 }
 
@@ -223,7 +231,8 @@ impl Running {
             Err(error) => {
                 let answer = Box::new(failed(error));
                 running.flight.answered(&answer);
-                Some((Answer::Executed(answer), None))
+                let budget = running.events.budget(&running.viewer);
+                Some((Answer::Executed(answer, budget), None))
             }
         }
     }
@@ -238,10 +247,10 @@ impl Running {
             self.flight.went_well();
             return Answer::Text(template.fill(&self.viewer.tenant.seal, event.user()));
         }
-        let viewer = self.viewer.clone();
+        let (viewer, budget) = (self.viewer.clone(), self.events.budget(&self.viewer));
         let answer = Box::new(Box::pin(self.events.execute(&self.question, event, viewer)).await);
         self.flight.answered(&answer);
-        Answer::Executed(answer)
+        Answer::Executed(answer, budget)
     }
 
     /// What is the same for all who get an event like this one; nothing where each has an answer of his own.

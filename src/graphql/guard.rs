@@ -100,9 +100,16 @@ impl Guard {
         let _ = self.places.acquire_many(all).await;
     }
 
+    /// Counts one operation of a caller, or answers that they have none left: before anything of their request is looked at, so
+    /// that what is refused or does not even parse is not for free.
+    pub async fn knock(&self, app: &Arc<App>, viewer: Option<&Viewer>) -> Result<(), Response> {
+        self.count(app, viewer, 1).await.map_err(Refusal::response)
+    }
+
     /// Lets a request pass with its document parsed, or answers why not. Without a viewer only introspection passes.
     ///
-    /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations.
+    /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations, but for one,
+    /// with which its caller has knocked.
     pub async fn admit(&self, app: &Arc<App>, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
         self.pass(app, viewer, request).await.map_err(Refusal::response)
     }
@@ -115,8 +122,6 @@ impl Guard {
             app.metrics.shed.inc();
             return Err(Refusal::of(Error::Unavailable("the server is overloaded, try again in a moment".into())));
         };
-        // One is taken in advance, so that what does not even parse is not for free.
-        self.count(app, viewer, 1).await?;
         let registration = self.persisted.find(app, viewer, &mut request).await?;
         let document = match self.passed.get(request.query.as_str()).await {
             Some(document) => {
@@ -136,7 +141,11 @@ impl Guard {
             return Err(Refusal::of(Error::Unauthenticated(message)));
         }
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
-        let most = if is_staff { limits.complexity.saturating_mul(STAFF) } else { limits.complexity };
+        let most = match () {
+            () if is_introspection(&merged.node) => measure::INTROSPECTION.max(limits.complexity),
+            () if is_staff => limits.complexity.saturating_mul(STAFF),
+            () => limits.complexity,
+        };
         let cost = measure::cost(&merged.node, &request.variables, limits);
         if cost > most {
             return Err(Refusal::limit("complexity", &format!("a complexity of {cost}"), most));

@@ -78,9 +78,9 @@ impl Overview {
     }
 
     /// Views with something unread, most recently active first; 20 where `first` is not given, 200 at the most.
-    fn views(&self, ctx: &Context<'_>, first: Option<i32>) -> Result<Vec<View>> {
+    fn views(&self, ctx: &Context<'_>, first: Option<i32>) -> Result<Vec<Plain<View>>> {
         let views = self.0.views.views.iter().take(size(Call::of(ctx), "first", first)?);
-        Ok(views.map(|of| View::capped(of.clone(), self.0.cap)).collect())
+        Ok(views.map(|of| View::capped(of.clone(), self.0.cap)).map(Plain).collect())
     }
 
     /// Where the inbox stands: all that was published before is in it.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::budget::Budget;
 use async_graphql::indexmap::IndexMap;
 use async_graphql::parser::types::{Field, Selection};
 use async_graphql::registry::Registry;
@@ -31,6 +32,7 @@ impl<T: ContainerType> OutputType for Plain<T> {
 
     async fn resolve(&self, ctx: &ContextSelectionSet<'_>, _field: &Positioned<Field>) -> ServerResult<Value> {
         let selections = &ctx.item.node.items;
+        let budget = ctx.data_opt::<Budget>();
         let mut object = IndexMap::with_capacity(selections.len());
         for selection in selections {
             // The guard has merged equal fields, and written out fragments where it is known whether they apply.
@@ -40,6 +42,12 @@ impl<T: ContainerType> OutputType for Plain<T> {
                 "__typename" => Value::from(self.0.introspection_type_name()),
                 _ => self.0.resolve_field(&ctx.with_field(field)).await?.unwrap_or_default(),
             };
+            if let Some(budget) = budget.filter(|_| field.node.selection_set.node.items.is_empty()) {
+                let room = budget.take(&key, &value);
+                room.map_err(|error| {
+                    ctx.set_error_path(async_graphql::Error::from(error).into_server_error(field.pos))
+                })?;
+            }
             object.insert(key, value);
         }
         Ok(Value::Object(object))

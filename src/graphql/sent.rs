@@ -9,6 +9,7 @@ use super::connection::{Named, names, size};
 use super::context::{Call, STAFF};
 use super::inbox::NotificationKind;
 use super::notification::{Notification, NotificationStatus};
+use super::plain::Plain;
 use super::scalars::Instant;
 use super::send::ContentInput;
 use crate::domain::notification::{self, ContentChange, Filter, Patch};
@@ -92,7 +93,7 @@ impl SentQuery {
         filter: Option<NotificationFilter>,
         first: Option<i32>,
         after: Option<String>,
-    ) -> Result<Named<Notification, Notifications>> {
+    ) -> Result<Named<Plain<Notification>, Notifications>> {
         let call = Call::by(ctx, STAFF)?;
         let many = size(call, "first", first)?;
         let open = |cursor: &String| {
@@ -106,7 +107,7 @@ impl SentQuery {
         page.truncate(many);
         let ids: Vec<i64> = page.iter().map(|of| of.id).collect();
         let edges = Notification::list(page).into_iter().zip(ids);
-        connection.edges.extend(edges.map(|(of, id)| Edge::new(call.tenant.seal.close(Kind::Row, 0, id), of)));
+        connection.edges.extend(edges.map(|(of, id)| Edge::new(call.tenant.seal.close(Kind::Row, 0, id), Plain(of))));
         Ok(connection)
     }
 }

@@ -200,7 +200,12 @@ impl User {
     /// Auto-read views (chats, feeds) that the user is in, most recently active first; 20 where `first` is not given, 200
     /// at the most. With `keys` (at most 200) those of them that he is in, in the order asked for, all where `first` is not
     /// given.
-    async fn views(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>, first: Option<i32>) -> Result<Vec<View>> {
+    async fn views(
+        &self,
+        ctx: &Context<'_>,
+        keys: Option<Vec<ViewKeyInput>>,
+        first: Option<i32>,
+    ) -> Result<Vec<Plain<View>>> {
         let call = self.private(ctx).await?;
         self.siblings.views.of(call, &self.siblings.ids, self.row, keys, first).boxed().await
     }

@@ -107,7 +107,7 @@ impl SharedViews {
         user: UserId,
         keys: Option<Vec<ViewKeyInput>>,
         first: Option<i32>,
-    ) -> Result<Vec<View>> {
+    ) -> Result<Vec<Plain<View>>> {
         let size = size(call, "first", first)?;
         let (listing, shown) = match keys {
             Some(keys) => {
@@ -120,7 +120,7 @@ impl SharedViews {
             lists.entry(listing.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| view::of(call.app, call.tenant, users, &listing)).await?;
-        Ok(all.get(&user).into_iter().flatten().take(shown).cloned().map(View::from).collect())
+        Ok(all.get(&user).into_iter().flatten().take(shown).cloned().map(View::from).map(Plain).collect())
     }
 }
 
@@ -187,7 +187,7 @@ impl ViewMutation {
     /// Things happened in views: unread for everybody who is in them, but for what the actors did or could see before. Up
     /// to 1,000 at once, in one transaction, all or none. Answers with the view of each, as its actor sees it after all of
     /// them. SERVICE.
-    async fn record_activity(&self, ctx: &Context<'_>, inputs: Vec<ActivityInput>) -> Result<Vec<View>> {
+    async fn record_activity(&self, ctx: &Context<'_>, inputs: Vec<ActivityInput>) -> Result<Vec<Plain<View>>> {
         let call = Call::by(ctx, &[Role::Service])?;
         let activity = |input: ActivityInput| Activity {
             view: input.view.into(),
@@ -197,7 +197,7 @@ impl ViewMutation {
         };
         let activities: Vec<Activity> = inputs.into_iter().map(activity).collect();
         let views = view::record(call.app, call.tenant, &activities).await?;
-        Ok(views.into_iter().map(Into::into).collect())
+        Ok(views.into_iter().map(View::from).map(Plain).collect())
     }
 
     /// The user looked at a view: nothing in it is unread. It joins him where the view's code is open; elsewhere a view

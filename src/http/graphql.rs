@@ -52,6 +52,9 @@ pub async fn get(
         Err(error) => return unknown(media, &error),
     };
     let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    if let Err(response) = server.schema.knock(viewer).await {
+        return answer::refused(media, &response);
+    }
     let mut fields = Map::new();
     for (name, text) in
         [("query", address.query), ("operationName", address.operation_name), ("documentId", address.document_id)]
@@ -74,7 +77,7 @@ pub async fn get(
     };
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
-        Err(response) => return answer::answer(media, &response),
+        Err(response) => return answer::refused(media, &response),
     };
     if admitted.operation.kind == OperationType::Mutation {
         admitted.flight.ended("BAD_USER_INPUT");
@@ -95,12 +98,15 @@ pub async fn post(State(server): State<Server>, headers: HeaderMap, body: Body) 
         let error = Error::bad_input("content-type", "must be application/json");
         return refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
     }
-    // Nobody makes us read a body who has not said who he is.
+    // Nobody makes us read a body who has not said who they are, or has used up their rate.
     let caller = match known(&server, &headers).await {
         Ok(caller) => caller,
         Err(error) => return unknown(media, &error),
     };
     let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    if let Err(response) = server.schema.knock(viewer).await {
+        return answer::refused(media, &response);
+    }
     let limits = &server.app.config.limits;
     let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
     let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
@@ -123,7 +129,7 @@ pub async fn post(State(server): State<Server>, headers: HeaderMap, body: Body) 
     };
     match server.schema.admit(viewer, request).await {
         Ok(admitted) => execute(&server, media, caller, admitted).await,
-        Err(response) => answer::answer(media, &response),
+        Err(response) => answer::refused(media, &response),
     }
 }
 
@@ -200,7 +206,8 @@ async fn execute(
         }
         caller => {
             let viewer = caller.map(|(viewer, _)| viewer);
-            answer::answer(media, &server.schema.run(viewer, admitted).await)
+            let budget = server.schema.budget(viewer.as_ref());
+            answer::answer(media, &server.schema.run(viewer, admitted).await, &budget)
         }
     };
     answer.extensions_mut().insert(operation);

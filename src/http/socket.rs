@@ -224,6 +224,9 @@ impl Connection {
             return self.send(error(&id, &[described(&refusal)])).await;
         }
         let viewer = client.viewer.clone();
+        if let Err(refusal) = self.server.schema.knock(Some(&viewer)).await {
+            return self.send(error(&id, &refusal.errors)).await;
+        }
         let admitted = match self.server.schema.admit(Some(&viewer), request).await {
             Ok(admitted) => admitted,
             Err(refusal) => return self.send(error(&id, &refusal.errors)).await,

@@ -1,5 +1,6 @@
 //! The door: what hostile requests cost, what honest ones may do, and what comes through at all.
 
+mod answers;
 mod browsers;
 mod console;
 mod documents;

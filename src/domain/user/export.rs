@@ -25,6 +25,12 @@ use crate::seal::Kind;
 /// Rows of all lists in one part.
 const ROWS: usize = 500;
 
+/// Rows that are read at once.
+const READ: usize = 50;
+
+/// No further row is read where a part has more than so many bytes of JSON.
+const BYTES: usize = 4 * 1024 * 1024;
+
 /// Notifications that are looked through for one part, whoever sent them.
 const LOOKED_THROUGH: i64 = 20 * NOTIFICATIONS;
 
@@ -49,7 +55,7 @@ struct Slice {
 }
 
 /// A part of all that is kept about a user. The first begins with profile, groups and preferences; each goes on with
-/// subscriptions, follows, views, the inbox (archived or not) and what they sent, 500 rows together at most. `next` is what to
+/// subscriptions, follows, views, the inbox (archived or not) and what they sent, 500 rows together at most, and fewer where they are long. `next` is what to
 /// ask for the following part `after`, null in the last. Nothing where the tenant has never heard of the user.
 pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option<&str>) -> Result<Option<Value>> {
     check::code("id", external_id)?;
@@ -58,18 +64,22 @@ pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option
     let Some(&user) = known.get(external_id) else { return Ok(None) };
     let Some(profile) = profiles(app, tenant, &[user]).await?.remove(&user) else { return Ok(None) };
     let mut part = if after.is_none() { about(app, tenant, &profile).await? } else { Map::new() };
-    let mut room = ROWS;
+    let (mut room, mut bytes) = (ROWS, 0);
     let next = loop {
-        if room == 0 {
+        if room == 0 || bytes > BYTES {
             break Some(at);
         }
-        let (list, place) = at;
-        let slice = list.read(app, tenant, user, (place, room)).await?;
+        let ((list, place), many) = (at, room.min(READ));
+        let slice = list.read(app, tenant, user, (place, many)).await?;
+        let is_full = slice.rows.len() >= many;
         room -= slice.rows.len();
+        bytes += slice.rows.iter().map(|row| row.to_string().len()).sum::<usize>();
         if let Value::Array(rows) = part.entry(list.name()).or_insert_with(|| json!([])) {
             rows.extend(slice.rows);
         }
         at = match (slice.next, list.next()) {
+            (Some(place), _) if is_full => (list, place),
+            // It looked through as much as a part may.
             (Some(place), _) => break Some((list, place)),
             (None, Some(list)) => list.beginning(),
             (None, None) => break None,

@@ -1,7 +1,7 @@
 //! How much a merged operation asks for: what does not depend on its variables, and its cost, which does.
 
-use async_graphql::Variables;
 use async_graphql::parser::types::{Field, OperationDefinition, Selection, SelectionSet};
+use async_graphql::{Positioned, Variables};
 use async_graphql_value::{ConstValue, Value};
 
 use super::merge::root;
@@ -13,11 +13,30 @@ use crate::graphql::connection::DEFAULT_SIZE;
 /// Rows that a list is taken to have when nothing says how many.
 const ROWS: usize = 10;
 
+/// What an introspection may cost: GraphiQL's costs 160,000.
+pub const INTROSPECTION: usize = 200_000;
+
+/// The most `__type`s of an operation; of `__schema` there is one.
+const LOOKED_UP: usize = 10;
+
+/// What a list of items costs that is filtered by what only their notifications say: each that is passed over is looked up.
+const FILTERED: usize = 1_000;
+
+/// Conditions of that kind.
+const LOOKING: [&str; 4] = ["kinds", "target", "action", "sender"];
+
 /// Checks an operation without fragments against the limits of its shape.
 pub fn measure(operation: &OperationDefinition, limits: &LimitsConfig) -> Result<(), Refusal> {
     let set = &operation.selection_set.node;
     if set.items.len() > limits.root_fields {
         return Err(Refusal::limit("root_fields", "fields of the first level", limits.root_fields));
+    }
+    let many = |name: &str| {
+        let is_it = |item: &&Positioned<Selection>| matches!(&item.node, Selection::Field(field) if field.node.name.node == name);
+        set.items.iter().filter(is_it).count()
+    };
+    if many("__schema") > 1 || many("__type") > LOOKED_UP {
+        return Err(Refusal::limit("introspection", "`__type`, or more than one `__schema`", LOOKED_UP));
     }
     let mut tape = Tape { limits, aliases: 0, path: Vec::new() };
     tape.set(Some(root(operation.ty)), set)?;
@@ -76,6 +95,17 @@ pub fn cost(operation: &OperationDefinition, variables: &Variables, limits: &Lim
     till.set(Some(root(operation.ty)), &operation.selection_set.node)
 }
 
+/// How many rows a field of the schema's description has, in ours about as many.
+fn described(field: &str) -> usize {
+    match field {
+        "types" => 150,
+        "fields" | "directives" => 8,
+        "inputFields" | "enumValues" => 4,
+        "args" => 2,
+        _ => 1,
+    }
+}
+
 struct Till<'a> {
     operation: &'a OperationDefinition,
     variables: &'a Variables,
@@ -97,7 +127,8 @@ impl Till<'_> {
 
     fn field(&self, parent: Option<&str>, field: &Field) -> usize {
         let Some(known) = TYPES.field(parent, &field.name.node) else {
-            return self.set(None, &field.selection_set.node).saturating_add(1);
+            let rows = described(&field.name.node);
+            return self.set(None, &field.selection_set.node).saturating_mul(rows).saturating_add(1);
         };
         let rows = if known.is_paged {
             let asked = ["first", "last"].into_iter().find_map(|name| self.number(field, name));
@@ -109,7 +140,24 @@ impl Till<'_> {
         } else {
             1
         };
-        self.set(Some(&known.of), &field.selection_set.node).saturating_mul(rows).saturating_add(1)
+        let filtered = if self.is_looking(field) { FILTERED } else { 1 };
+        self.set(Some(&known.of), &field.selection_set.node).saturating_mul(rows).saturating_add(filtered)
+    }
+
+    /// Whether a field's filter has a condition on what only notifications say.
+    fn is_looking(&self, field: &Field) -> bool {
+        let Some(filter) = field.get_argument("filter") else { return false };
+        let sets = |name: &str| LOOKING.contains(&name);
+        match &filter.node {
+            Value::Object(fields) => fields.iter().any(|(name, value)| sets(name) && *value != Value::Null),
+            Value::Variable(name) => match self.variable(name) {
+                Some(ConstValue::Object(fields)) => {
+                    fields.iter().any(|(name, value)| sets(name) && *value != ConstValue::Null)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     fn number(&self, field: &Field, name: &str) -> Option<usize> {

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::graphql::{error_code, outcome};
+use crate::graphql::{Budget, error_code, outcome};
 use crate::http::events;
 
 /// What came of a request, as metrics and logs call it: goes with the answer as far as the log.
@@ -40,19 +40,24 @@ pub fn not_acceptable() -> Response {
     refusal(JSON, StatusCode::NOT_ACCEPTABLE, &error)
 }
 
-/// What came of a request that the schema has seen.
-pub fn answer(media: &'static str, response: &GraphqlResponse) -> Response {
-    let code = outcome(response);
-    if !is_refused(response) {
-        return match serde_json::to_string(response) {
-            Ok(body) => {
-                let mut answer = respond(media, StatusCode::OK, body);
-                answer.extensions_mut().insert(Code(code));
-                answer
-            }
-            Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
-        };
+/// What came of a request that was executed, as far as there is room for it.
+pub fn answer(media: &'static str, response: &GraphqlResponse, budget: &Budget) -> Response {
+    if is_refused(response) {
+        return refused(media, response);
     }
+    match budget.json(response) {
+        Ok(body) => {
+            let mut answer = respond(media, StatusCode::OK, body);
+            answer.extensions_mut().insert(Code(outcome(response)));
+            answer
+        }
+        Err(refusal) => refused(media, &refusal),
+    }
+}
+
+/// Why a request was not executed, or has no answer.
+pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
+    let code = outcome(response);
     let extension = |name: &str| response.errors.first()?.extensions.as_ref()?.get(name).cloned();
     let status = status(&code, media);
     if media == EVENTS && status == StatusCode::OK {

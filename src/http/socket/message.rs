@@ -83,7 +83,7 @@ pub enum Output {
 impl Output {
     /// What an answer is to the client.
     pub fn of(answer: Answer, is_subscription: bool) -> Self {
-        if let Answer::Executed(response) = &answer {
+        if let Answer::Executed(response, _) = &answer {
             let has_nothing = response.data == GraphqlValue::Null && !response.errors.is_empty();
             if is_refused(response) || (is_subscription && has_nothing) {
                 return Self::Failed(response.errors.clone());

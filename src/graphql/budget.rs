@@ -1,0 +1,125 @@
+//! How large an answer may become. It is counted while the answer is made, so that what is too large is not made first.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_graphql::{Pos, Response, Value};
+use serde::Serialize;
+
+use super::{Viewer, errors};
+use crate::auth::Role;
+use crate::config::LimitsConfig;
+use crate::error::Error;
+
+/// What a field takes besides its name and its value: quotes, a colon, a comma.
+const FIELD: usize = 4;
+
+/// The bytes that an answer may have, of which its fields take theirs.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Bytes>);
+
+#[derive(Debug)]
+struct Bytes {
+    most: usize,
+    taken: AtomicUsize,
+}
+
+impl Budget {
+    /// Of an answer to a caller, who may be nobody.
+    pub fn of(limits: &LimitsConfig, viewer: Option<&Viewer>) -> Self {
+        let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
+        let most = if is_staff { limits.staff_answer_bytes } else { limits.answer_bytes };
+        Self(Arc::new(Bytes { most, taken: AtomicUsize::new(0) }))
+    }
+
+    /// Takes what a field with a value of its own will have at least; an error where there is no room.
+    pub fn take(&self, name: &str, value: &Value) -> Result<(), Error> {
+        let bytes = FIELD + name.len() + bytes(value);
+        let taken = self.0.taken.fetch_add(bytes, Ordering::Relaxed);
+        if taken.saturating_add(bytes) > self.0.most { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// The response, or what is said instead where the fields had no room: whatever stands in it is not all of it.
+    pub fn kept(&self, response: Response) -> Response {
+        if self.0.taken.load(Ordering::Relaxed) > self.0.most { self.refusal() } else { response }
+    }
+
+    /// The JSON of a response, or what is said instead where that would have more bytes.
+    pub fn json(&self, response: &Response) -> Result<String, Box<Response>> {
+        let mut text = Capped { bytes: Vec::with_capacity(512), most: self.0.most };
+        let written = response.serialize(&mut serde_json::Serializer::new(&mut text));
+        // JSON is UTF-8.
+        let json = written.ok().and_then(|()| String::from_utf8(text.bytes).ok());
+        json.ok_or_else(|| Box::new(self.refusal()))
+    }
+
+    fn error(&self) -> Error {
+        let most = self.0.most;
+        Error::bad_input("", format!("the answer has more than {most} bytes: ask for less at once (answer_bytes)"))
+    }
+
+    fn refusal(&self) -> Response {
+        let mut error = async_graphql::Error::from(self.error()).into_server_error(Pos::default());
+        error.locations.clear();
+        errors::translate(&mut error, "BAD_USER_INPUT");
+        error.extensions.get_or_insert_default().set("limit", "answer_bytes");
+        Response::from_errors(vec![error])
+    }
+}
+
+/// The least that a value takes as JSON.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Boolean(_) => 4,
+        Value::Number(_) => 1,
+        Value::String(text) => text.len() + 2,
+        Value::Enum(name) => name.len() + 2,
+        Value::Binary(bytes) => bytes.len(),
+        Value::List(values) => values.iter().map(|value| bytes(value) + 1).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| FIELD + name.len() + bytes(value)).sum(),
+    }
+}
+
+/// Takes no more than so many bytes.
+struct Capped {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.most {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::value;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_never_taken_for_more_than_its_json() {
+        for value in [
+            value!(null),
+            value!(true),
+            value!(-1.5),
+            value!("a \"quoted\" word"),
+            value!([]),
+            value!([1, [2, "three"], { "four": {} }]),
+            value!({ "a": 1, "b": [null, false], "c": { "d": "e" } }),
+        ] {
+            let json = serde_json::to_string(&value).unwrap();
+            assert!(bytes(&value) <= json.len() + 1, "{json}: {}", bytes(&value));
+        }
+    }
+}
