@@ -75,8 +75,8 @@ impl Shares {
     pub async fn turn(&self) -> Share {
         let Ok(places) = PARTY.try_with(|(_, places)| places.clone()) else { return Share::default() };
         // It is never closed.
-        let _request = places.acquire_owned().await.ok();
-        Share { _request, ..self.take().await }
+        let request = places.acquire_owned().await.ok();
+        Share { _request: request, ..self.take().await }
     }
 
     /// Waits for a place for whoever this is done for. What is done for nobody needs none.

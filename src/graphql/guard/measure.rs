@@ -13,7 +13,7 @@ use crate::graphql::connection::DEFAULT_SIZE;
 /// Rows that a list is taken to have when nothing says how many.
 const ROWS: usize = 10;
 
-/// What an introspection may cost: GraphiQL's costs 160,000.
+/// What an introspection may cost: that of `GraphiQL` costs 160,000.
 pub const INTROSPECTION: usize = 200_000;
 
 /// The most `__type`s of an operation; of `__schema` there is one.

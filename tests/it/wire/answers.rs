@@ -14,7 +14,7 @@ use crate::support::{Kind, Socket, TestApp, everyone, with, with_settings};
 
 /// So many fields of the same text under names of their own.
 fn aliases(many: usize, field: &str) -> String {
-    (0..many).map(|number| format!("a{number}: {field} ")).collect()
+    (0..many).map(|number| format!("a{number}: {field} ")).collect::<Vec<_>>().concat()
 }
 
 async fn announce_at_length(app: &TestApp, many: usize) {
