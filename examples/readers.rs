@@ -17,7 +17,8 @@ use tidings::domain::catalogue::{self, ReadPolicy, TypeChange};
 use tidings::domain::inbox::mark::{self, Change, Selection};
 use tidings::domain::notification::{self, Addressees, Content, Input};
 use tidings::domain::tenant::{self, Tenant};
-use tidings::domain::{overview, tally, user};
+use tidings::domain::user::{self, By};
+use tidings::domain::{overview, tally};
 use tidings::error::{Error, Result};
 
 const READERS: usize = 64;
@@ -91,7 +92,7 @@ async fn send(app: &Arc<App>, tenant: &Arc<Tenant>, many: usize, to: &Addressees
         idempotency_key: None,
     };
     let inputs: Vec<Input> = (0..many).map(input).collect();
-    let sent = notification::send(app, tenant, &inputs, |_| "input".into()).await?;
+    let sent = notification::send(app, tenant, By::Partner, &inputs, |_| "input".into()).await?;
     sent.iter().map(|of| of.notification.seq.ok_or_else(|| Error::internal("it was not published"))).collect()
 }
 

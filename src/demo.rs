@@ -14,7 +14,7 @@ use crate::domain::channel::{self, Listener, Target};
 use crate::domain::notification::{self, Addressees, Content, Input};
 use crate::domain::preference::{self, Change};
 use crate::domain::tenant::{self, Tenant};
-use crate::domain::user::{self, ProfileChange};
+use crate::domain::user::{self, By, ProfileChange};
 use crate::error::Result;
 
 /// The demo's tenant.
@@ -176,7 +176,7 @@ async fn happen(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     for (hours, event) in events {
         let at = end - TimeDelta::hours(hours).num_milliseconds();
         app.clock.advance(TimeDelta::milliseconds(at - app.now()));
-        notification::send(app, tenant, &[event], |_| "event".into()).await?;
+        notification::send(app, tenant, By::Partner, &[event], |_| "event".into()).await?;
     }
     Ok(())
 }

@@ -49,6 +49,7 @@ pub struct Model {
     pub delivered_count: i64,
     /// Counted up to a minute ago.
     pub read_count: i64,
+    /// As its owner says it; a user's as a digest behind U+001F.
     pub idempotency_key: Option<String>,
     /// Of the content, so that a key used again for something else is noticed.
     pub fingerprint: i64,

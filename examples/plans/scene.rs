@@ -15,7 +15,7 @@ use tidings::domain::inbox::mark::{self, Change, Match, Selection};
 use tidings::domain::inbox::sync;
 use tidings::domain::notification::{self, Addressees, Content, Input, Patch};
 use tidings::domain::tenant::{self, Tenant};
-use tidings::domain::user;
+use tidings::domain::user::{self, By};
 use tidings::error::Result;
 
 const SMALL_ITEMS: usize = 100;
@@ -118,7 +118,7 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
             idempotency_key: None,
         };
         let inputs: Vec<Input> = places.iter().map(input).collect();
-        let batch = notification::send(&scene.app, &scene.tenant, &inputs, |_| "input".into()).await?;
+        let batch = notification::send(&scene.app, &scene.tenant, By::Partner, &inputs, |_| "input".into()).await?;
         sent.extend(batch.into_iter().map(|of| of.notification.id));
     }
     Ok(sent)

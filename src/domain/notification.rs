@@ -6,6 +6,7 @@ mod content;
 mod draft;
 mod envelope;
 mod grouped;
+mod key;
 mod list;
 mod publish;
 mod schedule;
@@ -29,6 +30,7 @@ pub use amend::{Patch, retract, update};
 pub use commit::Outbox;
 pub use content::{Content, ContentChange};
 pub use draft::{Addressees, Input};
+pub use key::OF_USERS;
 pub use list::{Filter, page, sent_by};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
@@ -201,7 +203,7 @@ fn read(row: &QueryResult, catalogue: &Catalogue) -> Result<Notification> {
     })
 }
 
-/// The numbers and fingerprints of what was sent under idempotency keys.
+/// The numbers and fingerprints of what was sent under idempotency keys, as they are kept.
 async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {

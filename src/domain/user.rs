@@ -1,5 +1,6 @@
 //! Users: recipients, known by the partner's own id and made when it is first mentioned.
 
+mod by;
 mod erase;
 mod export;
 mod held;
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::sql::{LIST, Sql};
 
+pub use by::By;
 pub use erase::{erase, step as erase_step};
 pub use export::export;
 pub use held::{again, gone, held, lost};

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::auth::{Claims, Role};
 use crate::database::Party;
 use crate::domain::tenant::{self, Tenant};
-use crate::domain::user;
+use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 
 /// The caller of a request, as his token says.
@@ -66,6 +66,14 @@ impl<'a> Call<'a> {
         let roles: Vec<String> = roles.iter().map(ToString::to_string).collect();
         let message = format!("this needs a token of the role {}, not {}", roles.join(" or "), call.viewer.role);
         Err(Error::Forbidden(message))
+    }
+
+    /// On whose behalf the call is: keys and what is made belong to them.
+    pub fn on_behalf(&self) -> By<'a> {
+        match self.viewer.role {
+            Role::User => By::User(&self.viewer.sub),
+            Role::Service | Role::Admin => By::Partner,
+        }
     }
 
     /// The calling user; `FORBIDDEN` for services and operators, who have no inbox.

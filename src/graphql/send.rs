@@ -72,7 +72,8 @@ pub struct AnnouncementInput {
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
     /// 1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with
-    /// other content it is a CONFLICT. Keys are remembered as long as the notification.
+    /// other content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators
+    /// share theirs; each user has keys of their own.
     pub idempotency_key: Option<String>,
 }
 
@@ -178,7 +179,7 @@ async fn send_one(call: Call<'_>, input: SendInput) -> Result<SendPayload> {
 }
 
 async fn send(call: Call<'_>, inputs: &[Input], path: impl Fn(usize) -> String) -> Result<Vec<SendPayload>> {
-    let sent = notification::send(call.app, call.tenant, inputs, path).await?;
+    let sent = notification::send(call.app, call.tenant, call.on_behalf(), inputs, path).await?;
     let (all, replayed): (Vec<_>, Vec<_>) = sent.into_iter().map(|of| (of.notification, of.is_replayed)).unzip();
     let payload = |(notification, replayed)| SendPayload { notification, replayed };
     Ok(Notification::list(all).into_iter().zip(replayed).map(payload).collect())

@@ -15,6 +15,7 @@ mod catalogue;
 mod concurrency;
 mod hear;
 mod inbox;
+mod keys;
 mod live;
 mod matrix;
 mod metrics;

@@ -4,17 +4,18 @@ use std::collections::HashMap;
 
 use entity::ids::{ActionId, UserId};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::content::Content;
 use super::envelope::{Envelope, Recipients, message_type};
+use super::key::{Key, fingerprint};
 use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
-use crate::domain::{action, check, user};
+use crate::domain::user::{self, By};
+use crate::domain::{action, check};
 use crate::error::{Error, Result};
 
 /// The most users named one by one.
@@ -37,6 +38,7 @@ pub struct Input {
     /// When to publish it, where that is in the future; at once otherwise.
     pub publish_at: Option<Millis>,
     pub expires_at: Option<Millis>,
+    /// Among those of whoever sends.
     pub idempotency_key: Option<String>,
 }
 
@@ -57,7 +59,7 @@ pub(super) struct Draft {
     pub content: Content,
     /// Nothing where it is published at once.
     pub publish_at: Option<Millis>,
-    pub idempotency_key: Option<String>,
+    pub idempotency_key: Option<Key>,
     /// Of all that the caller said.
     pub fingerprint: i64,
     /// The users of whom it speaks, as the caller calls them.
@@ -76,6 +78,7 @@ pub(super) struct Prepared {
 pub(super) async fn prepare(
     app: &App,
     tenant: &Tenant,
+    by: By<'_>,
     inputs: &[Input],
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
@@ -88,7 +91,7 @@ pub(super) async fn prepare(
     }
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
     refused.sort_by_key(|(place, _)| *place);
-    let sent = sent_before(app, tenant, inputs, refused).await?;
+    let sent = sent_before(app, tenant, by, inputs, refused).await?;
     let inputs = inputs.iter().enumerate().filter(|(place, _)| !sent.contains_key(place)).map(|(_, input)| input);
     let inputs: Vec<&Input> = inputs.collect();
     // From before the users are looked up, so that whoever is erased after that is noticed.
@@ -99,7 +102,7 @@ pub(super) async fn prepare(
     let actions: Vec<String> = inputs.iter().copied().filter_map(action).cloned().collect();
     let actions = action::sent(app, tenant, &actions).await?;
     let found = Named { users, actions, erased_count };
-    let drafts = inputs.iter().map(|input| draft(input, &catalogue, &found, app.now()));
+    let drafts = inputs.iter().map(|input| draft(by, input, &catalogue, &found, app.now()));
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
 }
 
@@ -108,21 +111,22 @@ pub(super) async fn prepare(
 async fn sent_before(
     app: &App,
     tenant: &Tenant,
+    by: By<'_>,
     inputs: &[Input],
     refused: Vec<(usize, Error)>,
 ) -> Result<HashMap<usize, i64>> {
-    let keys = refused.iter().filter_map(|(place, _)| inputs[*place].idempotency_key.as_deref());
     // Nothing was sent under what is no key, and a database may not even take it.
-    let keys: Vec<&str> = keys.filter(|key| check::code("idempotencyKey", key).is_ok()).collect();
+    let key = |place: usize| Key::of(by, &inputs[place]).ok().flatten().map(|key| key.kept);
+    let keys: Vec<String> = refused.iter().filter_map(|(place, _)| key(*place)).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let found = by_keys(&app.db.read, tenant, &keys).await?;
     let found: HashMap<&str, (i64, i64)> =
         found.iter().map(|(key, id, fingerprint)| (key.as_str(), (*id, *fingerprint))).collect();
     let mut sent = HashMap::with_capacity(refused.len());
     for (place, error) in refused {
-        let input = &inputs[place];
-        let before = input.idempotency_key.as_deref().and_then(|key| found.get(key));
+        let before = key(place).and_then(|key| found.get(key.as_str()));
         match before {
-            Some((id, of)) if *of == fingerprint(input)? => sent.insert(place, *id),
+            Some((id, of)) if *of == fingerprint(&inputs[place])? => sent.insert(place, *id),
             _ => return Err(error),
         };
     }
@@ -227,7 +231,7 @@ fn action(input: &Input) -> Option<&String> {
     }
 }
 
-fn draft(input: &Input, catalogue: &Catalogue, named: &Named<'_>, now: Millis) -> Result<Draft> {
+fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named<'_>, now: Millis) -> Result<Draft> {
     let user =
         |id: &String| named.users.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made"));
     let mut audience = Audience::default();
@@ -277,20 +281,8 @@ fn draft(input: &Input, catalogue: &Catalogue, named: &Named<'_>, now: Millis) -
         envelope,
         content: input.content.clone(),
         publish_at: input.publish_at.filter(|at| *at > now),
-        idempotency_key: input.idempotency_key.clone(),
+        idempotency_key: Key::of(by, input)?,
         fingerprint: fingerprint(input)?,
         names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,
     })
-}
-
-/// 64 bits of a SHA-256 over everything that the caller said, but for the key itself.
-fn fingerprint(input: &Input) -> Result<i64> {
-    let said = (&input.message_type, &input.addressees, &input.content, &input.sender, input.expires_at);
-    // What is not scheduled has the fingerprint that it always had.
-    let said = match input.publish_at {
-        None => serde_json::to_vec(&said),
-        Some(publish_at) => serde_json::to_vec(&(said, publish_at)),
-    };
-    let digest = Sha256::digest(said.map_err(Error::internal)?);
-    Ok(digest.iter().take(8).fold(0, |sum: i64, byte| sum << 8 | i64::from(*byte)))
 }

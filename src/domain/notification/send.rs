@@ -8,13 +8,15 @@ use sea_orm::ConnectionTrait;
 
 use super::draft::{Draft, Input, Prepared, prepare};
 use super::envelope::Envelope;
+use super::key::Key;
 use super::publish::{self, Publication};
 use super::write::{self, Head, Take};
 use super::{Notification, by_keys, load, schedule};
 use crate::app::App;
 use crate::database::Transaction;
+use crate::domain::check;
 use crate::domain::tenant::Tenant;
-use crate::domain::{check, user};
+use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 
 /// The most notifications of one call.
@@ -46,11 +48,12 @@ pub(super) enum Written {
 
 /// Sends up to 1,000 notifications in one transaction, all or none. `path` says where the caller gave each of them.
 ///
-/// A key that was used before, here or in an earlier call, sends nothing and returns the first one's notification; with
+/// A key that its owner (the tenant's backend, or one user) used before, here or in an earlier call, sends nothing and returns the first one's notification; with
 /// other content it is a `CONFLICT`. When this returns, what was sent is on disk.
 pub async fn send(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
+    by: By<'_>,
     inputs: &[Input],
     path: impl Fn(usize) -> String,
 ) -> Result<Vec<Sent>> {
@@ -58,7 +61,7 @@ pub async fn send(
     if inputs.is_empty() {
         return Ok(Vec::new());
     }
-    let Prepared { drafts, sent } = prepare(app, tenant, inputs, path).await?;
+    let Prepared { drafts, sent } = prepare(app, tenant, by, inputs, path).await?;
     let mut outcomes =
         if drafts.is_empty() { Vec::new() } else { tenant.outbox.commit(app, tenant, drafts).await? }.into_iter();
     let outcome = |place| sent.get(&place).map_or_else(|| outcomes.next(), |id| Some(Outcome::Replayed(*id)));
@@ -163,7 +166,8 @@ struct Sorted<'a> {
 
 /// Tells new drafts from those that were sent before.
 async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft]]) -> Result<Sorted<'a>> {
-    let keys: Vec<&str> = jobs.iter().copied().flatten().filter_map(|draft| draft.idempotency_key.as_deref()).collect();
+    let keys = jobs.iter().copied().flatten().filter_map(|draft| draft.idempotency_key.as_ref());
+    let keys: Vec<&str> = keys.map(|key| key.kept.as_str()).collect();
     let found = by_keys(db, tenant, &keys).await?;
     let existing: HashMap<String, (i64, i64)> =
         found.into_iter().map(|(key, id, fingerprint)| (key, (id, fingerprint))).collect();
@@ -194,8 +198,9 @@ fn fate<'a>(
     used: &mut HashMap<&'a str, usize>,
     new: &mut Vec<&'a Draft>,
 ) -> Result<Fate> {
-    if let Some(key) = draft.idempotency_key.as_deref() {
-        let conflict = || Error::Conflict(format!("the idempotency key {key:?} was used for something else"));
+    if let Some(Key { said, kept }) = &draft.idempotency_key {
+        let key = kept.as_str();
+        let conflict = || Error::Conflict(format!("the idempotency key {said:?} was used for something else"));
         if let Some((id, fingerprint)) = existing.get(key) {
             return if *fingerprint == draft.fingerprint { Ok(Fate::Existing(*id)) } else { Err(conflict()) };
         }

@@ -171,7 +171,7 @@ fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<Vec<Value>> 
         of.expires_at.into(),
         of.audience_size.into(),
         of.delivered_count.into(),
-        draft.idempotency_key.clone().into(),
+        draft.idempotency_key.as_ref().map(|key| key.kept.clone()).into(),
         draft.fingerprint.into(),
     ])
 }

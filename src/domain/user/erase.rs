@@ -9,6 +9,7 @@ use sea_orm::ConnectionTrait;
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::job::{self, Job, Next};
+use crate::domain::notification::OF_USERS;
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::{channel, check, tally};
 use crate::error::Result;
@@ -164,7 +165,13 @@ pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId,
             }
             let mut sql = Sql::new(txn);
             match column {
-                "sender_id" | "actor_id" => sql.push(&format!("UPDATE {table} SET {column} = NULL")),
+                "sender_id" => {
+                    // A key of their own tells whose it was; the backend's goes on sending once.
+                    sql.push("UPDATE notification SET sender_id = NULL, idempotency_key = ");
+                    sql.push("CASE WHEN idempotency_key LIKE ");
+                    sql.bind(format!("{OF_USERS}%")).push(" THEN NULL ELSE idempotency_key END")
+                }
+                "actor_id" => sql.push("UPDATE publication SET actor_id = NULL"),
                 _ => sql.push(&format!("DELETE FROM {table}")),
             };
             sql.push(" WHERE tenant_id = ").bind(tenant.id).push(&format!(" AND {key}")).in_ids(ids);
