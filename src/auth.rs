@@ -4,6 +4,7 @@
 //! algorithm that we hold for that key, so that no public key is ever taken for a secret. Headers that name keys
 //! (`jku`, `x5u`, `jwk`) are not looked at.
 
+mod claims;
 mod jwks;
 #[cfg(test)]
 mod tests;
@@ -11,12 +12,14 @@ mod tests;
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::config::AuthConfig;
 use crate::error::{Error, Result};
+use claims::Unique;
 use jwks::Jwks;
 
 /// The most bytes of a token.
@@ -54,7 +57,7 @@ pub struct Claims {
     pub tenant: String,
     /// The partner's id of the user, or the name of the service or operator.
     pub sub: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "claims::role")]
     pub role: Role,
     /// Seconds since 1970.
     pub exp: i64,
@@ -119,9 +122,7 @@ impl Verifier {
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
-        let claims = decode::<Map<String, Value>>(token, &key, &validation)
-            .map_err(|_| refuse("the token's signature is wrong"))?
-            .claims;
+        let Unique(claims) = decode(token, &key, &validation).map_err(|error| unreadable(error.kind()))?.claims;
         self.check(Value::Object(claims), now.timestamp())
     }
 
@@ -137,9 +138,8 @@ impl Verifier {
 
     fn check(&self, claims: Value, now: i64) -> Result<Claims> {
         let refuse = |why: String| Error::Unauthenticated(why);
-        let malformed = |error: serde_json::Error| refuse(format!("a claim is missing or malformed: {error}"));
-        let conditions = Conditions::deserialize(&claims).map_err(malformed)?;
-        let claims = Claims::deserialize(claims).map_err(malformed)?;
+        let conditions = Conditions::deserialize(&claims).map_err(|error| malformed(&error))?;
+        let claims = Claims::deserialize(claims).map_err(|error| malformed(&error))?;
         if claims.exp <= now {
             return Err(refuse("the token has expired".into()));
         }
@@ -170,6 +170,18 @@ impl Verifier {
         }
         Ok(claims)
     }
+}
+
+/// Why a token is refused that cannot be decoded. What it says is read only once its signature is known to be right.
+fn unreadable(why: &ErrorKind) -> Error {
+    match why {
+        ErrorKind::Json(error) => malformed(error),
+        _ => Error::Unauthenticated("the token's signature is wrong".into()),
+    }
+}
+
+fn malformed(error: &serde_json::Error) -> Error {
+    Error::Unauthenticated(format!("a claim is missing or malformed: {error}"))
 }
 
 /// A token signed by HS256 with the shared secret.

@@ -1,5 +1,7 @@
 //! Tokens that must be refused, and the few that may pass.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
@@ -94,6 +96,13 @@ async fn claims_that_are_missing_wrong_or_out_of_time_are_refused() {
         ("sub", json!(" ada")),
         ("sub", json!("x".repeat(129))),
         ("role", json!("root")),
+        ("role", json!("Admin")),
+        ("role", json!("")),
+        ("role", json!(2)),
+        ("role", json!(true)),
+        ("role", json!(["admin"])),
+        ("role", json!({ "admin": null })),
+        ("role", Value::Null),
     ] {
         let why = refused(&verifier, &hs256(&with(name, value.clone()))).await;
         assert!(!why.is_empty(), "{name} = {value} passed");
@@ -102,6 +111,46 @@ async fn claims_that_are_missing_wrong_or_out_of_time_are_refused() {
         let mut claims = claims();
         claims.as_object_mut().unwrap().remove(missing);
         assert!(refused(&verifier, &hs256(&claims)).await.contains(missing));
+    }
+}
+
+/// A token of this header and payload to the letter, signed with the secret.
+fn signed_as_it_stands(header: &str, payload: &str) -> String {
+    let message = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(payload));
+    let key = EncodingKey::from_secret(SECRET.as_bytes());
+    let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::HS256).unwrap();
+    format!("{message}.{signature}")
+}
+
+#[tokio::test]
+async fn a_token_that_says_something_twice_is_refused() {
+    let (verifier, header) = (by_secret().await, r#"{"alg":"HS256"}"#);
+    let payload = |more: &str| format!(r#"{{"tenant":"acme","sub":"ada","role":"user","exp":{}{more}}}"#, NOW + 60);
+    let heard = verifier.verify(&signed_as_it_stands(header, &payload("")), now()).await.unwrap();
+    assert_eq!(heard.role, Role::User);
+    for twice in [
+        r#""role":"admin""#,
+        r#""role":"user""#,
+        r#""\u0072ole":"admin""#,
+        r#""sub":"ben""#,
+        r#""tenant":"globex""#,
+        r#""exp":1900000000"#,
+        r#""x":1,"x":1"#,
+    ] {
+        let why = refused(&verifier, &signed_as_it_stands(header, &payload(&format!(",{twice}")))).await;
+        assert!(why.contains("is there twice"), "{twice}: {why}");
+    }
+    for header in [
+        r#"{"alg":"HS256","alg":"HS256"}"#,
+        r#"{"alg":"none","alg":"HS256"}"#,
+        r#"{"alg":"HS256","kid":"a","kid":"b"}"#,
+        r#"{"alg":"HS256","crit":[],"crit":null}"#,
+    ] {
+        refused(&verifier, &signed_as_it_stands(header, &payload(""))).await;
+    }
+    for payload in ["[]", "7", "null", "{", "\"{}\""] {
+        let why = refused(&verifier, &signed_as_it_stands(header, payload)).await;
+        assert!(why.contains("malformed"), "{payload}: {why}");
     }
 }
 

@@ -1,0 +1,49 @@
+//! What the payload of a token says, read so that nobody can read it otherwise.
+
+use std::fmt::{self, Formatter};
+
+use serde::de::value::StrDeserializer;
+use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::Role;
+
+/// The claims of a token, each of which is there once: of two of a name, one reader believes the first and another the last
+/// (RFC 7519, section 4).
+#[derive(Debug)]
+pub struct Unique(pub Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Each).map(Self)
+    }
+}
+
+struct Each;
+
+impl<'de> Visitor<'de> for Each {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of claims")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut claims = Map::new();
+        while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            if claims.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("the claim {name:?} is there twice")));
+            }
+            claims.insert(name, value);
+        }
+        Ok(claims)
+    }
+}
+
+/// A role, which is a string and nothing else: serde alone would also take `{"admin": null}` for one.
+pub fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error> {
+    let said = String::deserialize(deserializer)?;
+    let said: StrDeserializer<'_, D::Error> = said.as_str().into_deserializer();
+    Role::deserialize(said)
+}
