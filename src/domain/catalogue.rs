@@ -43,7 +43,7 @@ pub struct Catalogue {
     pub defaults: BTreeMap<(Scope, i64), bool>,
     /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
     pub view_codes: BTreeMap<String, bool>,
-    /// Those of the types, compiled.
+    /// Those of the types.
     pub templates: Templates,
     by_id: HashMap<TypeId, Arc<MessageType>>,
 }
@@ -112,7 +112,7 @@ async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
     let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
     let catalogue = Arc::new(Catalogue {
         version,
-        templates: Templates::compile(&types),
+        templates: Templates::of(&types),
         by_id: types.iter().map(|kind| (kind.id, kind.clone())).collect(),
         types,
         reasons: reason::all(app, tenant).await?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, Enum, InputObject, Object, Result, SimpleObject};
 use entity::ids::TypeId;
 
-use super::context::{ADMIN, Call};
+use super::context::{ADMIN, Call, STAFF};
 use crate::domain::catalogue;
 use crate::error::Error;
 
@@ -70,11 +70,22 @@ impl MessageType {
             link: template.link,
         })
     }
+
+    /// What is wrong with the template, as `body: undefined value (line 3)`: it does not compile any more, or has failed on a
+    /// notification since this node last read the catalogue. Null where nothing is, and for users. SERVICE, ADMIN.
+    async fn template_error(&self, ctx: &Context<'_>) -> Result<Option<String>> {
+        let call = Call::of(ctx);
+        if self.0.template.is_none() || !STAFF.contains(&call.viewer.role) {
+            return Ok(None);
+        }
+        Ok(Box::pin(catalogue::cached(call.app, call.tenant)).await?.templates.flaw(&self.0.code))
+    }
 }
 
 /// MiniJinja templates; `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target` (`type`, `id`) and
-/// `action` are in scope. One that fails on a notification (a name that it uses is missing, or it takes too many steps)
-/// is logged, and the notification's own text shown.
+/// `action` are in scope. `docs/limits.md` lists the blocks, filters and tests that there are. One that fails on a notification
+/// (a name that it uses is missing, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
+/// notification's own text shown. A title is cut to 256 characters.
 #[derive(SimpleObject)]
 pub struct Template {
     pub title: String,
@@ -82,7 +93,8 @@ pub struct Template {
     pub link: Option<String>,
 }
 
-/// Templates of a type; at most 16 KiB each. One that does not compile is refused.
+/// Templates of a type; at most 16 KiB each, with at most 1,000 names, values and signs in braces. One that does not compile is
+/// refused.
 #[derive(InputObject)]
 pub struct TemplateInput {
     pub title: String,

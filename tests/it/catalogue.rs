@@ -20,6 +20,7 @@ async fn remind(app: &TestApp, params: Value, title: Option<&str>) {
         .await;
 }
 
+const FLAWS: &str = "{ messageTypes { templateError } }";
 const NEWEST: &str = "{ viewer { inbox(first: 1) { nodes { title body link } } } }";
 
 on_every_database! {
@@ -69,11 +70,40 @@ on_every_database! {
         assert_eq!(item, json!({ "title": "Comments", "body": "own body", "link": "/docs/7" }));
     }
 
-    async fn a_template_that_never_ends_is_stopped(app) {
-        app.admin().define(templated("{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}")).await;
+    async fn a_template_that_never_ends_is_stopped_and_told_to_those_who_can_mend_it(app) {
+        app.admin().define(templated("{% for a in params.words %}{% for b in params.words %}x{% endfor %}{% endfor %}")).await;
         app.user("ada").subscribe("7", &["comment"]).await;
-        remind(app, json!({ "words": [] }), Some("own title")).await;
+        assert_eq!(app.service().ask(FLAWS, json!({})).await["messageTypes"], json!([{ "templateError": null }]));
+        remind(app, json!({ "words": vec![0; 1000] }), Some("own title")).await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["own title"]);
+        let told = json!([{ "templateError": "title: takes too much work (line 1)" }]);
+        assert_eq!(app.service().ask(FLAWS, json!({})).await["messageTypes"], told);
+        assert_eq!(app.user("ada").ask(FLAWS, json!({})).await["messageTypes"], json!([{ "templateError": null }]));
+        app.admin().define(templated("mended")).await;
+        assert_eq!(app.admin().ask(FLAWS, json!({})).await["messageTypes"], json!([{ "templateError": null }]));
+        assert_eq!(app.user("ada").titles(json!({})).await, ["mended"]);
+    }
+
+    async fn what_was_stored_when_more_was_allowed_gives_way_and_takes_nobody_along(app) {
+        app.user("ada").subscribe("7", &["comment"]).await;
+        let minus = format!("{{{{ {}1 }}}}", "-".repeat(6000));
+        for (stored, why) in [
+            ("{% set n = namespace() %}{% set n.a = n %}{{ n }}", "not allowed (line 1): a call"),
+            (minus.as_str(), "too long (line 1): more than 1000 names, values and signs in braces"),
+            ("\n{{ \"%1000000000d\"|format(1) }}", "not allowed (line 2): the filter \"format\""),
+        ] {
+            app.admin().define(templated("fine")).await;
+            app.by_hand(&format!("UPDATE message_type SET template_title = '{stored}'")).await;
+            app.by_hand("UPDATE tenant SET catalogue_version = catalogue_version + 1").await;
+            remind(app, json!({ "words": ["a"] }), Some("own title")).await;
+            let item = app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].clone();
+            assert_eq!(item, json!({ "title": "own title", "body": "a", "link": "/docs/7" }));
+            app.user("ada").overview().await;
+            let told = json!([{ "templateError": format!("title: {why}") }]);
+            assert_eq!(app.admin().ask(FLAWS, json!({})).await["messageTypes"], told);
+            let refused = app.admin().refused(SAVE, json!({ "input": templated(stored) })).await;
+            assert_eq!(refused, format!("BAD_USER_INPUT input.template.title: does not compile: {why}"));
+        }
     }
 
     async fn what_cannot_be_saved_is_named(app) {

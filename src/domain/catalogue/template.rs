@@ -1,17 +1,32 @@
 //! Templates of message types: MiniJinja, rendered when a reader asks.
+//!
+//! They are an operator's of any tenant, and what they speak of is any sender's, so neither may cost others anything. A source
+//! is looked at before it is compiled (`guard`), and a rendering has a bound of steps (`filters`), of work (`work`) and of
+//! room (`compiled`). All of it together takes about a millisecond, so that it runs where it is asked for.
 
+mod compiled;
+mod filters;
+mod flaw;
+mod guard;
+mod known;
+mod marks;
+mod scene;
+mod sink;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use std::collections::HashMap;
 use std::sync::Arc;
-
-use minijinja::{Environment, UndefinedBehavior};
-use serde::Serialize;
-use serde_json::Value;
+use std::sync::atomic::AtomicUsize;
 
 use super::super::check as texts;
 use super::MessageType;
 use crate::error::{Error, Result};
-
-/// The steps that one rendering may take, so that a loop in a template holds no reader up. A usual one takes fifty.
-const FUEL: u64 = 20_000;
+use compiled::Compiled;
+use flaw::Flaw;
+use known::Known;
+pub use scene::{Scene, TargetScene};
 
 /// The most bytes of a template's source, each of its three.
 const SOURCE_BYTES: usize = 16 * 1024;
@@ -32,25 +47,14 @@ pub enum Text {
     Link,
 }
 
-/// What templates may speak of.
-#[derive(Clone, Debug, Serialize)]
-pub struct Scene<'a> {
-    pub params: &'a Value,
-    pub data: &'a Value,
-    pub sender: Value,
-    pub target: Option<TargetScene<'a>>,
-    pub action: Option<&'a str>,
+/// The templates of a catalogue.
+#[derive(Default)]
+pub struct Templates {
+    /// Those of each type that has some, by its code.
+    types: HashMap<String, (Arc<MessageType>, [Known; 3])>,
+    /// About how many bytes those take that are compiled.
+    kept: AtomicUsize,
 }
-
-/// What a reminder is about.
-#[derive(Clone, Debug, Serialize)]
-pub struct TargetScene<'a> {
-    pub r#type: &'a str,
-    pub id: &'a str,
-}
-
-/// The compiled templates of a catalogue.
-pub struct Templates(Environment<'static>);
 
 impl std::fmt::Debug for Templates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -59,73 +63,94 @@ impl std::fmt::Debug for Templates {
 }
 
 impl Templates {
-    /// Those of all types. One that does not compile any more (it did when it was saved) counts as failing.
-    pub(super) fn compile(types: &[Arc<MessageType>]) -> Self {
-        let mut environment = environment();
-        for kind in types {
-            let Some(template) = &kind.template else { continue };
-            for (text, source) in sources(template) {
-                if let Err(error) = environment.add_template_owned(name(&kind.code, text), source.to_owned()) {
-                    tracing::error!(message_type = kind.code, %error, "a stored template does not compile");
-                }
-            }
-        }
-        Self(environment)
+    /// Those of all types. Each text is compiled when it is asked for first.
+    pub(super) fn of(types: &[Arc<MessageType>]) -> Self {
+        let templated = types.iter().filter(|kind| kind.template.is_some());
+        let types = templated.map(|kind| (kind.code.clone(), (kind.clone(), <[Known; 3]>::default()))).collect();
+        Self { types, kept: AtomicUsize::new(0) }
     }
 
     /// A text of the type in this scene; nothing where the type has no template for it, or where it fails (which is
-    /// logged), says nothing, or is a link that leads nowhere.
+    /// logged, once for each catalogue), says nothing, or is a link that leads nowhere.
     pub fn render(&self, message_type: &str, text: Text, scene: &Scene<'_>) -> Option<String> {
-        let template = self.0.get_template(&name(message_type, text)).ok()?;
-        match template.render(minijinja::value::Serde(scene)) {
-            Ok(rendered) => Some(rendered.trim().to_owned()).filter(|rendered| match text {
-                Text::Title => !rendered.is_empty(),
-                Text::Body => true,
-                Text::Link => texts::is_link(rendered),
-            }),
-            Err(error) => {
-                tracing::warn!(message_type, ?text, %error, "a template failed, its notification's own text is shown");
+        let (source, known) = self.text(message_type, text)?;
+        match known.render(source, scene, &self.kept) {
+            Ok(rendered) => text.shown(&rendered),
+            Err(flaw) => {
+                if let Some(Flaw { kind, line, .. }) = known.fail(flaw) {
+                    let what = "a template failed, its notification's own text is shown";
+                    tracing::warn!(message_type, ?text, kind, line, "{what}");
+                }
                 None
             }
         }
     }
+
+    /// What is wrong with a type's template, if anything is: it may not be any more what it is, or has failed on a
+    /// notification since this catalogue was read.
+    pub fn flaw(&self, message_type: &str) -> Option<String> {
+        Text::ALL.into_iter().find_map(|text| {
+            let (source, known) = self.text(message_type, text)?;
+            Some(format!("{}: {}", text.field(), known.flaw(source, &self.kept)?))
+        })
+    }
+
+    fn text(&self, message_type: &str, text: Text) -> Option<(&str, &Known)> {
+        let (kind, known) = self.types.get(message_type)?;
+        let source = kind.template.as_ref()?.source(text)?;
+        Some((source, &known[text as usize]))
+    }
 }
 
-/// Refuses what does not compile or is too long.
-pub(super) fn check(template: &Template) -> Result<()> {
-    let mut environment = environment();
-    for (text, source) in sources(template) {
-        let field = format!("{text:?}").to_lowercase();
-        texts::body(&field, source, SOURCE_BYTES)?;
-        if let Err(error) = environment.add_template_owned(field.clone(), source.to_owned()) {
-            let message = format!("does not compile: {} (line {})", error.kind(), error.line().unwrap_or(1));
-            return Err(Error::bad_input(
-                field,
-                error.detail().map_or(message.clone(), |why| format!("{message}: {why}")),
-            ));
+impl Template {
+    fn source(&self, text: Text) -> Option<&str> {
+        match text {
+            Text::Title => Some(&self.title),
+            Text::Body => self.body.as_deref(),
+            Text::Link => self.link.as_deref(),
         }
     }
+}
+
+impl Text {
+    const ALL: [Self; 3] = [Self::Title, Self::Body, Self::Link];
+
+    /// As a field of the API.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Body => "body",
+            Self::Link => "link",
+        }
+    }
+
+    /// What is shown of a text that was rendered. A title is cut to the length of those that are sent.
+    fn shown(self, rendered: &str) -> Option<String> {
+        let rendered = rendered.trim();
+        match self {
+            Self::Title if rendered.is_empty() => None,
+            Self::Title => Some(cut(rendered)),
+            Self::Body => Some(rendered.to_owned()),
+            Self::Link => texts::is_link(rendered).then(|| rendered.to_owned()),
+        }
+    }
+}
+
+fn cut(title: &str) -> String {
+    let most = texts::TITLE_CHARACTERS;
+    if title.chars().nth(most).is_none() {
+        return title.to_owned();
+    }
+    title.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// Refuses what cannot be compiled or is too long.
+pub(super) fn check(template: &Template) -> Result<()> {
+    for text in Text::ALL {
+        let Some(source) = template.source(text) else { continue };
+        texts::body(text.field(), source, SOURCE_BYTES)?;
+        let refused = |flaw| Error::bad_input(text.field(), format!("does not compile: {flaw}"));
+        Compiled::of(source).map_err(refused)?;
+    }
     Ok(())
-}
-
-/// Names that are missing fail, or half a sentence would be shown; asking whether they are there does not.
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-    environment.set_fuel(Some(FUEL));
-    environment
-}
-
-fn sources(template: &Template) -> impl Iterator<Item = (Text, &str)> {
-    [
-        (Text::Title, Some(template.title.as_str())),
-        (Text::Body, template.body.as_deref()),
-        (Text::Link, template.link.as_deref()),
-    ]
-    .into_iter()
-    .filter_map(|(text, source)| Some((text, source?)))
-}
-
-fn name(message_type: &str, text: Text) -> String {
-    format!("{text:?} of {message_type}")
 }

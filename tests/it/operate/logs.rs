@@ -22,9 +22,9 @@ async fn use_it(server: &Process) {
     let define = "mutation { saveMessageType(input: { code: \"visit\", title: \"Visits\", template: { \
         title: \"{{ params.missing }}\" } }) { code } }";
     server.ask(&admin, define, json!({})).await.unwrap();
-    let message = "mutation($to: ID!, $title: String!) { sendMessage(input: { type: \"visit\", to: $to, \
+    let message = "mutation($to: ID!, $title: String!) { sendMessage(input: { type: \"visit\", receiver: $to, \
         content: { title: $title } }) { notification { id } } }";
-    server.ask(&admin, message, json!({ "to": USER, "title": TITLE })).await;
+    server.ask(&admin, message, json!({ "to": USER, "title": TITLE })).await.unwrap();
     server.ask(&user, "{ viewer { id inbox { nodes { title } } } }", json!({})).await.unwrap();
     server.ask(&user, &format!("{{ user(id: \"{USER}\") {{ nonsense }} "), json!({})).await;
     server.ask(&user, "query($id: ID!) { node(id: $id) { id } }", json!({ "id": TITLE })).await;
@@ -80,6 +80,8 @@ async fn a_request_is_a_line_that_says_neither_who_nor_what() {
     assert!(log.iter().any(|line| line.contains("path=\"other\" status=404")), "{log:#?}");
     let ended = log.iter().find(|line| line.contains("session ended")).expect("the session has a line");
     assert!(ended.contains("request{id=") && ended.contains("code=4400"), "{ended}");
+    let failed = log.iter().find(|line| line.contains("a template failed")).expect("the template has a line");
+    assert!(failed.contains("text=Title kind=\"undefined value\" line=1"), "{failed}");
 }
 
 #[tokio::test]

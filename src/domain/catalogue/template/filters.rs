@@ -1,0 +1,278 @@
+//! What templates may use: the engine with these filters and tests, and nothing else of its own.
+
+use std::sync::LazyLock;
+
+use minijinja::value::{Kwargs, ValueKind};
+use minijinja::{
+    Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter, filters, tests,
+};
+
+use super::marks;
+use super::work::{ENTRY, count, spend, text};
+
+/// The steps that one rendering may take, so that a loop in a template holds no reader up. A usual one takes fifty.
+const FUEL: u64 = 10_000;
+
+/// The filters that a template may name.
+pub const FILTERS: [&str; 20] = [
+    "abs",
+    "capitalize",
+    "count",
+    "d",
+    "default",
+    "first",
+    "float",
+    "int",
+    "items",
+    "join",
+    "last",
+    "length",
+    "lower",
+    "replace",
+    "round",
+    "title",
+    "trim",
+    "truncate",
+    "upper",
+    "urlencode",
+];
+
+/// The tests that a template may name.
+pub const TESTS: [&str; 17] = [
+    "boolean",
+    "defined",
+    "divisibleby",
+    "endingwith",
+    "even",
+    "false",
+    "float",
+    "integer",
+    "mapping",
+    "none",
+    "number",
+    "odd",
+    "sequence",
+    "startingwith",
+    "string",
+    "true",
+    "undefined",
+];
+
+/// The most characters of a text that is read as a number.
+const DIGITS: usize = 64;
+/// The most digits behind a point that are rounded to.
+const PRECISION: i32 = 15;
+
+/// An engine without templates.
+pub fn environment() -> Environment<'static> {
+    static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(build);
+    ENVIRONMENT.clone()
+}
+
+/// Names that are missing fail, or half a sentence would be shown; asking whether they are there does not.
+fn build() -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_fuel(Some(FUEL));
+    environment.set_formatter(print);
+    marks::add(&mut environment);
+    add_filters(&mut environment);
+    add_tests(&mut environment);
+    environment
+}
+
+fn add_filters(environment: &mut Environment<'_>) {
+    environment.add_filter("abs", filters::abs);
+    environment.add_filter("capitalize", capitalize);
+    environment.add_filter("count", length);
+    environment.add_filter("d", filters::default);
+    environment.add_filter("default", filters::default);
+    environment.add_filter("first", filters::first);
+    environment.add_filter("float", float);
+    environment.add_filter("int", int);
+    environment.add_filter("items", items);
+    environment.add_filter("join", join);
+    environment.add_filter("last", last);
+    environment.add_filter("length", length);
+    environment.add_filter("lower", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, str::to_lowercase));
+    environment.add_filter("replace", replace);
+    environment.add_filter("round", round);
+    environment.add_filter("title", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, titled));
+    environment
+        .add_filter("trim", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, |text| text.trim().into()));
+    environment.add_filter("truncate", truncate);
+    environment.add_filter("upper", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, str::to_uppercase));
+    environment.add_filter("urlencode", urlencode);
+}
+
+fn add_tests(environment: &mut Environment<'_>) {
+    environment.add_test("boolean", tests::is_boolean);
+    environment.add_test("defined", tests::is_defined);
+    environment.add_test("divisibleby", |value: &Value, by: &Value| {
+        value.as_i64().zip(by.as_i64()).is_some_and(|(value, by)| value.checked_rem(by) == Some(0))
+    });
+    environment.add_test("endingwith", |state: &mut State<'_, '_>, value: &Value, end: &Value| {
+        Ok::<_, Error>(text(state, value)?.ends_with(&*text(state, end)?))
+    });
+    environment.add_test("even", tests::is_even);
+    environment.add_test("false", tests::is_false);
+    environment.add_test("float", tests::is_float);
+    environment.add_test("integer", tests::is_integer);
+    environment.add_test("mapping", tests::is_mapping);
+    environment.add_test("none", tests::is_none);
+    environment.add_test("number", tests::is_number);
+    environment.add_test("odd", tests::is_odd);
+    environment.add_test("sequence", tests::is_sequence);
+    environment.add_test("startingwith", |state: &mut State<'_, '_>, value: &Value, start: &Value| {
+        Ok::<_, Error>(text(state, value)?.starts_with(&*text(state, start)?))
+    });
+    environment.add_test("string", tests::is_string);
+    environment.add_test("true", tests::is_true);
+    environment.add_test("undefined", tests::is_undefined);
+}
+
+/// Lists and maps are printed by calling themselves for each within.
+fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.as_object().is_some() {
+        count(state, value)?;
+    }
+    escape_formatter(out, state, value)
+}
+
+/// A text made of another, at most three times as long; changing letters takes five times as long as copying them.
+fn mapped(state: &mut State<'_, '_>, value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
+    let text = text(state, value)?;
+    spend(state, 4 * text.len())?;
+    Ok(change(&text))
+}
+
+fn capitalize(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    mapped(state, value, |text| {
+        let mut rest = text.chars();
+        let first: String = rest.next().into_iter().flat_map(char::to_uppercase).collect();
+        first + &rest.as_str().to_lowercase()
+    })
+}
+
+fn titled(text: &str) -> String {
+    let mut is_first = true;
+    let mut titled = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_whitespace() || "-({[<".contains(letter) {
+            is_first = true;
+            titled.push(letter);
+        } else if std::mem::take(&mut is_first) {
+            titled.extend(letter.to_uppercase());
+        } else {
+            titled.extend(letter.to_lowercase());
+        }
+    }
+    titled
+}
+
+fn length(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> {
+    spend(state, value.as_str().map_or(0, str::len))?;
+    filters::length(value)
+}
+
+fn last(value: &Value) -> Result<Value, Error> {
+    match value.as_str() {
+        Some(text) => Ok(text.chars().next_back().map_or(Value::UNDEFINED, Value::from)),
+        None if value.kind() == ValueKind::Seq => value.get_item(&Value::from(-1)),
+        None => Err(Error::new(ErrorKind::InvalidOperation, "has no last entry")),
+    }
+}
+
+/// The names of a map with what they stand for. The engine's would be walked through at every look.
+fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
+    if value.kind() != ValueKind::Map {
+        return Err(Error::new(ErrorKind::InvalidOperation, "has no names"));
+    }
+    spend(state, value.len().unwrap_or_default().saturating_mul(2 * ENTRY))?;
+    value.try_iter()?.map(|name| Ok(Value::from((name.clone(), value.get_item(&name)?)))).collect()
+}
+
+/// Texts with another between them; of maps, their attribute.
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands arguments over like this")]
+fn join(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    between: Option<&Value>,
+    attribute: Option<&str>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    let between = between.cloned().or(kwargs.get("d")?);
+    let between = between.map_or(Ok(String::new()), |value| text(state, &value).map(Into::into))?;
+    let attribute = attribute.or(kwargs.get("attribute")?);
+    kwargs.assert_all_used()?;
+    let mut joined = String::new();
+    for (place, entry) in value.try_iter()?.enumerate() {
+        spend(state, ENTRY + between.len())?;
+        if place > 0 {
+            joined.push_str(&between);
+        }
+        let entry = attribute.map_or(Ok(entry.clone()), |name| entry.get_attr(name))?;
+        joined.push_str(&text(state, &entry)?);
+    }
+    Ok(joined)
+}
+
+fn replace(state: &mut State<'_, '_>, value: &Value, from: &Value, to: &Value) -> Result<String, Error> {
+    let (value, from, to) = (text(state, value)?, text(state, from)?, text(state, to)?);
+    let many = value.matches(&*from).count();
+    spend(state, value.len() + many.saturating_mul(to.len()))?;
+    Ok(value.replace(&*from, &to))
+}
+
+/// At most `length` characters, the last of which is then `…` (or another end).
+fn truncate(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    length: Option<usize>,
+    end: Option<&Value>,
+) -> Result<String, Error> {
+    let length = length.unwrap_or(255);
+    let end = end.map_or(Ok("…".into()), |end| text(state, end))?;
+    let text = text(state, value)?;
+    if text.chars().nth(length).is_none() {
+        return Ok(text.into());
+    }
+    let kept = length.saturating_sub(end.chars().count());
+    Ok(text.chars().take(kept).chain(end.chars()).collect())
+}
+
+fn urlencode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    count(state, value)?;
+    count(state, value)?;
+    filters::urlencode(value)
+}
+
+fn round(value: Value, precision: Option<i32>, method: Option<&str>, kwargs: Kwargs) -> Result<Value, Error> {
+    let precision = precision.or(kwargs.get("precision")?).unwrap_or_default();
+    if !(0..=PRECISION).contains(&precision) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "rounds to too many digits"));
+    }
+    filters::round(value, Some(precision), method, kwargs)
+}
+
+fn int(
+    state: &State<'_, '_>,
+    value: &Value,
+    default: Option<Value>,
+    base: Option<u32>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    filters::int(state, short(value)?, default, base, kwargs)
+}
+
+fn float(state: &State<'_, '_>, value: &Value, default: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+    filters::float(state, short(value)?, default, kwargs)
+}
+
+/// A value that may be read as a number.
+fn short(value: &Value) -> Result<&Value, Error> {
+    if value.as_str().is_some_and(|text| text.len() > DIGITS) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "has too many characters for a number"));
+    }
+    Ok(value)
+}

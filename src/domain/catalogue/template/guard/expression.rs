@@ -1,0 +1,244 @@
+//! Expressions: operands, and operators between them.
+
+use minijinja::machinery::Token;
+
+use super::super::filters::{FILTERS, TESTS};
+use super::super::flaw::Flaw;
+use super::super::marks::{COUNTED, FACTOR, INDEXED, SUMMAND};
+use super::Reader;
+
+/// The most operators, filters, tests and steps into a value (`.name`, `[0]`) from one opening brace to the closing one.
+const OPERATORS: usize = 64;
+/// The most brackets within each other.
+const BRACKETS: usize = 6;
+/// The most steps into a list (`[0]`, `.0`) from one opening brace to the closing one: each has its base in brackets in the end.
+const INDEXES: usize = 6;
+
+/// Words that are no names.
+const WORDS: [&str; 8] = ["and", "else", "if", "in", "is", "not", "or", "recursive"];
+
+/// How an operator reads its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reading {
+    /// At a glance: whether there is something, or as a number.
+    Glance,
+    /// From one end to the other, whatever they are.
+    Whole,
+    /// The same, but for lists, which it would put together without reading them.
+    Sum,
+    /// As a number. One of them may be a text or a list, too, if it were not forbidden.
+    Factor,
+}
+
+impl Reader<'_> {
+    /// Whatever binds stronger than an operator that reads its operands whole is such an operator itself or makes numbers,
+    /// so that it is enough to mark what stands next to it.
+    pub(super) fn expression(&mut self) -> Result<(), Flaw> {
+        let mut before = Reading::Glance;
+        loop {
+            let from = self.operand()?;
+            let to = self.end();
+            let after = self.operator()?;
+            match before.max(after.unwrap_or(Reading::Glance)) {
+                Reading::Glance => {}
+                Reading::Whole => self.mark(from, to, COUNTED),
+                Reading::Sum => self.mark(from, to, SUMMAND),
+                Reading::Factor => self.mark(from, to, FACTOR),
+            }
+            match after {
+                Some(after) => before = after,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Where the next token begins.
+    fn begin(&self) -> usize {
+        self.tokens.get(self.at).map_or(0, |(_, span)| span.start_offset as usize)
+    }
+
+    /// Where the last token ends.
+    fn end(&self) -> usize {
+        self.span().map_or(0, |span| span.end_offset as usize)
+    }
+
+    fn mark(&mut self, from: usize, to: usize, with: &'static str) {
+        self.marks.extend([(from, "("), (to, "|"), (to, with), (to, ")")]);
+    }
+
+    /// The next operator, if there is one.
+    fn operator(&mut self) -> Result<Option<Reading>, Flaw> {
+        let reading = match self.peek() {
+            Some(
+                Token::Ident("and" | "or" | "if" | "else") | Token::Minus | Token::Div | Token::FloorDiv | Token::Mod,
+            ) => Reading::Glance,
+            Some(Token::Ident("in") | Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte) => {
+                Reading::Whole
+            }
+            Some(Token::Tilde) => Reading::Whole,
+            Some(Token::Plus) => Reading::Sum,
+            Some(Token::Ident("not")) => {
+                self.next();
+                Reading::Whole
+            }
+            Some(Token::Mul) => Reading::Factor,
+            Some(Token::Pow) => return Err(self.beyond("not allowed", "the operator `**`")),
+            _ => return Ok(None),
+        };
+        self.next();
+        self.one_more()?;
+        Ok(Some(reading))
+    }
+
+    /// Where the next operand begins; reads it to its end.
+    fn operand(&mut self) -> Result<usize, Flaw> {
+        while self.skip_word("not") {
+            self.one_more()?;
+        }
+        let from = self.begin();
+        while self.skip(&Token::Minus) {
+            self.one_more()?;
+        }
+        let value_from = self.begin();
+        self.value()?;
+        self.steps(value_from)?;
+        self.filters_and_tests()?;
+        Ok(from)
+    }
+
+    fn value(&mut self) -> Result<(), Flaw> {
+        match self.next() {
+            Some(Token::Ident(name)) if !WORDS.contains(name) => {
+                self.names.insert((*name).to_owned());
+                Ok(())
+            }
+            Some(Token::Str(_) | Token::String(_) | Token::Int(_) | Token::Int128(_) | Token::Float(_)) => Ok(()),
+            Some(Token::ParenOpen) => self.list(&Token::ParenClose),
+            Some(Token::BracketOpen) => self.list(&Token::BracketClose),
+            Some(Token::BraceOpen) => self.list(&Token::BraceClose),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// `.name`, `.0` and `[…]` behind the value that begins at `from`.
+    fn steps(&mut self, from: usize) -> Result<(), Flaw> {
+        loop {
+            match self.tokens.get(self.at..).unwrap_or_default() {
+                [(Token::Dot, _), (Token::Ident(_), _), ..] => self.at += 2,
+                [(Token::Dot, _), (Token::Int(_), _), ..] => {
+                    self.index(from)?;
+                    self.at += 2;
+                }
+                [(Token::BracketOpen, _), ..] => {
+                    self.index(from)?;
+                    self.next();
+                    self.list(&Token::BracketClose)?;
+                }
+                [(Token::ParenOpen, _), ..] => return Err(self.beyond("not allowed", "a call")),
+                _ => return Ok(()),
+            }
+            self.one_more()?;
+        }
+    }
+
+    /// An entry of what was read so far.
+    fn index(&mut self, from: usize) -> Result<(), Flaw> {
+        self.mark(from, self.end(), INDEXED);
+        self.indexes += 1;
+        if self.indexes > INDEXES {
+            return Err(self.refused("too deep", format!("more than {INDEXES} steps `[…]` between two braces")));
+        }
+        Ok(())
+    }
+
+    fn filters_and_tests(&mut self) -> Result<(), Flaw> {
+        loop {
+            if self.skip(&Token::Pipe) {
+                self.named(&FILTERS, "filter")?;
+                self.arguments()?;
+            } else if self.skip_word("is") {
+                self.skip_word("not");
+                self.named(&TESTS, "test")?;
+                self.no_bare_argument()?;
+                self.arguments()?;
+            } else {
+                return Ok(());
+            }
+            self.one_more()?;
+        }
+    }
+
+    fn named(&mut self, known: &[&str], what: &str) -> Result<(), Flaw> {
+        let name = self.word()?;
+        if known.contains(&name) {
+            return Ok(());
+        }
+        Err(self.refused("not allowed", format!("the {what} {name:?}")))
+    }
+
+    /// Those in brackets, if there are any.
+    fn arguments(&mut self) -> Result<(), Flaw> {
+        if self.skip(&Token::ParenOpen) { self.list(&Token::ParenClose) } else { Ok(()) }
+    }
+
+    /// A test takes what comes next for its argument, also without brackets.
+    fn no_bare_argument(&mut self) -> Result<(), Flaw> {
+        match self.peek() {
+            Some(Token::Ident("and" | "or" | "else" | "is")) => Ok(()),
+            Some(
+                Token::Ident(_)
+                | Token::Str(_)
+                | Token::String(_)
+                | Token::Int(_)
+                | Token::Int128(_)
+                | Token::Float(_)
+                | Token::Plus
+                | Token::Minus
+                | Token::BracketOpen
+                | Token::BraceOpen,
+            ) => Err(self.beyond("not allowed", "an argument of a test without brackets")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands in brackets: values, `name=value` or `"key": value`.
+    fn list(&mut self, close: &Token<'_>) -> Result<(), Flaw> {
+        self.brackets += 1;
+        if self.brackets > BRACKETS {
+            return Err(self.refused("too deep", format!("more than {BRACKETS} brackets within each other")));
+        }
+        while !self.skip(close) {
+            match (self.tokens.get(self.at..).unwrap_or_default(), close) {
+                ([(Token::Str(_) | Token::String(_) | Token::Int(_), _), (Token::Colon, _), ..], Token::BraceClose)
+                | ([(Token::Ident(_), _), (Token::Assign, _), ..], Token::ParenClose) => self.at += 2,
+                // Others would be compared with each other when the map is made.
+                (_, Token::BraceClose) => {
+                    return Err(self.beyond("not allowed", "a key that is not written as a text or number"));
+                }
+                _ => {}
+            }
+            self.expression()?;
+            if !self.skip(&Token::Comma) && !self.is_at(close) {
+                self.next();
+                return Err(self.unexpected());
+            }
+        }
+        self.brackets -= 1;
+        Ok(())
+    }
+
+    fn one_more(&mut self) -> Result<(), Flaw> {
+        self.operators += 1;
+        if self.operators > OPERATORS {
+            let detail = format!("more than {OPERATORS} operators, filters and steps between two braces");
+            return Err(self.refused("too deep", detail));
+        }
+        Ok(())
+    }
+
+    /// What comes next is not allowed.
+    fn beyond(&mut self, kind: &'static str, what: &str) -> Flaw {
+        self.next();
+        self.refused(kind, what.into())
+    }
+}

@@ -1,0 +1,59 @@
+//! What templates speak of.
+
+use std::collections::BTreeSet;
+
+use minijinja::Value;
+use minijinja::value::Serde;
+use serde_json::Value as Json;
+
+/// The most lists and objects within each other that a template sees of what was sent; what is deeper is missing.
+const DEPTH: usize = 32;
+
+/// All that a template may speak of.
+#[derive(Clone, Debug)]
+pub struct Scene<'a> {
+    pub params: &'a Json,
+    pub data: &'a Json,
+    pub sender: Json,
+    pub target: Option<TargetScene<'a>>,
+    pub action: Option<&'a str>,
+}
+
+/// What a reminder is about.
+#[derive(Clone, Debug)]
+pub struct TargetScene<'a> {
+    pub r#type: &'a str,
+    pub id: &'a str,
+}
+
+impl Scene<'_> {
+    /// What these names stand for.
+    pub(super) fn values(&self, names: &BTreeSet<String>) -> Value {
+        Value::from_pairs(names.iter().filter_map(|name| Some((name.as_str(), self.value(name)?))))
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        match name {
+            "params" => Some(value(self.params, DEPTH)),
+            "data" => Some(value(self.data, DEPTH)),
+            "sender" => Some(value(&self.sender, DEPTH)),
+            "target" => {
+                let target = |of: &TargetScene<'_>| Value::from_pairs([("type", of.r#type), ("id", of.id)]);
+                Some(self.target.as_ref().map_or(Value::from(()), target))
+            }
+            "action" => Some(Value::from(self.action)),
+            _ => None,
+        }
+    }
+}
+
+fn value(json: &Json, depth: usize) -> Value {
+    match json {
+        Json::Array(_) | Json::Object(_) if depth == 0 => Value::UNDEFINED,
+        Json::Array(entries) => entries.iter().map(|entry| value(entry, depth - 1)).collect(),
+        Json::Object(entries) => {
+            Value::from_pairs(entries.iter().map(|(name, entry)| (name.as_str(), value(entry, depth - 1))))
+        }
+        scalar => Value::from(Serde(scalar)),
+    }
+}

@@ -1,0 +1,72 @@
+//! The work of one rendering, beyond the steps that the engine counts.
+
+use std::borrow::Cow;
+
+use minijinja::value::ValueKind;
+use minijinja::{Error, ErrorKind, State, Value};
+
+/// What filters and operators of one rendering may read and write, in bytes; about a nanosecond each.
+///
+/// Eight times the longest body. Past it the rendering fails.
+pub const WORK: usize = 128 * 1024;
+
+/// What an entry of a list or map costs beside its bytes, in the same measure.
+pub const ENTRY: usize = 32;
+
+/// The most lists and maps within each other that are printed or compared: both call themselves for each.
+const DEPTH: usize = 16;
+
+/// What is left of it.
+struct Left(usize);
+
+/// Takes `bytes` of work.
+pub fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
+    take(&mut state.get_or_insert_extension(Left(WORK)).0, bytes)
+}
+
+/// Takes the work of reading or writing a value once.
+pub fn count(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    weigh(value, 0, &mut state.get_or_insert_extension(Left(WORK)).0)
+}
+
+/// A value that is text, or written like it; its work is taken.
+pub fn text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
+    let text = match value.kind() {
+        ValueKind::String => Cow::Borrowed(value.as_str().unwrap_or_default()),
+        ValueKind::None | ValueKind::Bool | ValueKind::Number => Cow::Owned(value.to_string()),
+        // Nothing, where it is the other side of an `if` without `else`; a failure where a name is missing.
+        ValueKind::Undefined => Cow::Owned(state.format(value.clone())?),
+        _ => return Err(ErrorKind::NonPrimitive.into()),
+    };
+    spend(state, text.len())?;
+    Ok(text)
+}
+
+fn take(left: &mut usize, bytes: usize) -> Result<(), Error> {
+    let after = left.checked_sub(bytes);
+    *left = after.unwrap_or_default();
+    after.map(drop).ok_or_else(|| ErrorKind::OutOfFuel.into())
+}
+
+fn weigh(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::String => take(left, value.as_str().map_or(0, str::len)),
+        ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
+            let is_map = value.kind() == ValueKind::Map;
+            if depth == DEPTH {
+                return Err(Error::new(ErrorKind::InvalidOperation, "too many lists and maps within each other"));
+            }
+            for entry in value.try_iter()? {
+                take(left, ENTRY)?;
+                if is_map {
+                    weigh(&value.get_item(&entry)?, depth + 1, left)?;
+                }
+                weigh(&entry, depth + 1, left)?;
+            }
+            Ok(())
+        }
+        // Up to 330 characters.
+        ValueKind::Number if !value.is_integer() => take(left, ENTRY.max(value.to_string().len())),
+        _ => take(left, ENTRY),
+    }
+}
