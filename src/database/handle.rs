@@ -8,7 +8,6 @@ use sea_orm::metric::Info;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement};
 use tokio::sync::Mutex;
-use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
 
 use super::Database;
@@ -55,12 +54,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
     async fn lend(&self) -> Result<(Share, AnyLent), DbErr> {
         self.health.answers()?;
-        let until = self.connections.waits_until();
-        let share = timeout_at(until, self.shares.turn()).await.map_err(late)?;
-        Ok((share, hurried(until, self.connections.lend()).await?))
+        lent(&self.connections, self.shares.turn()).await
     }
 }
 
@@ -91,8 +87,12 @@ impl ConnectionTrait for Reader {
     }
 }
 
-fn late(_: Elapsed) -> DbErr {
-    DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
+/// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
+async fn lent(connections: &Any, place: impl Future<Output = Share>) -> Result<(Share, AnyLent), DbErr> {
+    let until = connections.waits_until();
+    let late = |_| DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
+    let share = timeout_at(until, place).await.map_err(late)?;
+    Ok((share, hurried(until, connections.lend()).await?))
 }
 
 /// Statements of which all take hold or none. Dropped, it takes them back.
@@ -110,14 +110,11 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
     pub(super) async fn begin(db: &Database) -> Result<Self, DbErr> {
         let health = db.read.health.clone();
         health.answers()?;
         health.is_in_place()?;
-        let until = db.write.waits_until();
-        let share = timeout_at(until, db.shares.take()).await.map_err(late)?;
-        let mut lent = hurried(until, db.write.lend()).await?;
+        let (share, mut lent) = lent(&db.write, db.shares.take()).await?;
         health.bound(lent.begin()).await.map_err(|error| health.noted(error))?;
         Ok(Self {
             connection: Mutex::new(lent),

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_graphql::{Pos, Response, Value};
+use async_graphql::{Response, Value};
 use serde::Serialize;
 
-use super::{Viewer, errors};
+use super::{Viewer, failed};
 use crate::auth::Role;
 use crate::config::LimitsConfig;
 use crate::error::Error;
@@ -60,11 +60,11 @@ impl Budget {
     }
 
     fn refusal(&self) -> Response {
-        let mut error = async_graphql::Error::from(self.error()).into_server_error(Pos::default());
-        error.locations.clear();
-        errors::translate(&mut error, "BAD_USER_INPUT");
-        error.extensions.get_or_insert_default().set("limit", "answer_bytes");
-        Response::from_errors(vec![error])
+        let mut refusal = failed(self.error());
+        for error in &mut refusal.errors {
+            error.extensions.get_or_insert_default().set("limit", "answer_bytes");
+        }
+        refusal
     }
 }
 

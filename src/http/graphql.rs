@@ -47,14 +47,11 @@ pub async fn get(
         return socket::upgrade(server, &headers, upgrade);
     }
     let Some(media) = media(&headers) else { return not_acceptable() };
-    let caller = match known(&server, &headers).await {
+    let caller = match counted(&server, &headers, media).await {
         Ok(caller) => caller,
-        Err(error) => return unknown(media, &error),
+        Err(refusal) => return refusal,
     };
     let viewer = caller.as_ref().map(|(viewer, _)| viewer);
-    if let Err(response) = server.schema.knock(viewer).await {
-        return answer::refused(media, &response);
-    }
     let mut fields = Map::new();
     for (name, text) in
         [("query", address.query), ("operationName", address.operation_name), ("documentId", address.document_id)]
@@ -99,14 +96,11 @@ pub async fn post(State(server): State<Server>, headers: HeaderMap, body: Body) 
         return refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
     }
     // Nobody makes us read a body who has not said who they are, or has used up their rate.
-    let caller = match known(&server, &headers).await {
+    let caller = match counted(&server, &headers, media).await {
         Ok(caller) => caller,
-        Err(error) => return unknown(media, &error),
+        Err(refusal) => return refusal,
     };
     let viewer = caller.as_ref().map(|(viewer, _)| viewer);
-    if let Err(response) = server.schema.knock(viewer).await {
-        return answer::refused(media, &response);
-    }
     let limits = &server.app.config.limits;
     let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
     let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
@@ -212,6 +206,18 @@ async fn execute(
     };
     answer.extensions_mut().insert(operation);
     answer
+}
+
+/// Who is calling, with one operation counted of their rate; the answer to those who may not go on.
+async fn counted(
+    server: &Server,
+    headers: &HeaderMap,
+    media: &'static str,
+) -> Result<Option<(Viewer, Claims)>, Response> {
+    let caller = known(server, headers).await.map_err(|error| unknown(media, &error))?;
+    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    server.schema.knock(viewer).await.map_err(|refusal| answer::refused(media, &refusal))?;
+    Ok(caller)
 }
 
 /// Who is calling; nobody where there is no token and introspection needs none.
