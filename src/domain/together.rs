@@ -4,9 +4,11 @@
 //! wait, as they would for a connection or a lock, and are then done together.
 
 use std::fmt::{self, Debug, Formatter};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -157,7 +159,10 @@ async fn rounds<T: Send + 'static, O: Send + 'static>(
         let until = first.since + together.bounds.patience;
         let round = hurried(until, round(together.clone(), app.clone(), tenant.clone(), jobs));
         // Where one panics, those who waited for it are told by their dropped channels.
-        let _ = timeout(SLOW, tokio::spawn(Party::tenant(tenant.id).does(round))).await;
+        let mut round = AssertUnwindSafe(Party::tenant(tenant.id).does(round)).catch_unwind().boxed();
+        if timeout(SLOW, &mut round).await.is_err() {
+            tokio::spawn(round);
+        }
     }
 }
 
