@@ -120,6 +120,14 @@ impl Sql {
         }
     }
 
+    /// The same, without waiting: rows that somebody holds are left out.
+    pub fn for_update_of_free(&mut self) -> &mut Self {
+        match self.backend {
+            DbBackend::Sqlite => self,
+            _ => self.for_update().push(" SKIP LOCKED"),
+        }
+    }
+
     /// Ends a SELECT that keeps others from deleting the rows it returns, though not from doing the same, nor, on PostgreSQL,
     /// from changing what is no key of them.
     pub fn for_key_share(&mut self) -> &mut Self {

@@ -2,6 +2,7 @@
 
 mod cut_off;
 mod events;
+mod held;
 mod lost;
 mod nodes;
 mod protocol;

@@ -4,7 +4,7 @@
 //! cursor moved there. Since seqs are given in commit order, what is at or before that end is all there to be seen,
 //! and since every change of what a user hears takes the same lock, it falls before or after the whole of it.
 
-use std::collections::HashSet;
+mod lock;
 
 use entity::ids::{ChannelId, Seq, UserId};
 
@@ -17,6 +17,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{preference, tally, user};
 use crate::error::Result;
 use crate::sql::{LIST, Sql};
+use lock::{Head, Held, Locked, lock, missing};
 
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -29,30 +30,33 @@ const NEAR_GAP: i64 = 256;
 /// each of them (`amend`); the rest is for the next one.
 const ITEMS_PER_TRANSACTION: u64 = 5000;
 
-/// A user whose row is locked.
-#[derive(Clone, Copy, Debug)]
-struct Locked {
-    user: UserId,
-    cursor: Seq,
-    subscription_count: i64,
-}
-
 /// Brings inboxes up to the end of the log, however far behind, in transactions of a bounded size. Returns how far all
 /// of them came: the end of the log as it was when this began.
 pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
-    let mut reached = Seq(i64::MAX);
+    Ok(bring(app, tenant, users, Held::Awaited).await?.0)
+}
+
+/// The same without waiting for anybody. Returns, too, who was left out: those whose rows somebody holds, and who is no user any
+/// more.
+pub async fn those_free(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, Vec<UserId>)> {
+    bring(app, tenant, users, Held::LeftOut).await
+}
+
+async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Result<(Seq, Vec<UserId>)> {
+    let (mut reached, mut missing) = (Seq(i64::MAX), Vec::new());
     for users in users.chunks(USERS_PER_TRANSACTION) {
         let mut behind = users.to_vec();
         while !behind.is_empty() {
-            let pulled = transaction!(app.db, |txn| pull(txn, tenant, &behind, app.now()).await)?;
+            let pulled = transaction!(app.db, |txn| pull(txn, tenant, &behind, held, app.now()).await)?;
             app.metrics.syncs.inc_by(pulled.moved);
             app.metrics.items_made.inc_by(pulled.items);
             app.caches.overviews.forget(&behind).await;
             reached = reached.min(pulled.end);
+            missing.extend(pulled.missing);
             behind = pulled.behind;
         }
     }
-    Ok(reached)
+    Ok((reached, missing))
 }
 
 /// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that
@@ -61,11 +65,11 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
 /// Call [`caught_up`] before the transaction, so that little is left to do in it. `Error::Erased` where one of them is no
 /// user any more.
 pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
-    let mut pulled = pull(txn, tenant, users, now).await?;
+    let mut pulled = pull(txn, tenant, users, Held::Awaited, now).await?;
     let end = pulled.end;
-    all_found(txn, tenant, users, pulled.found).await?;
+    all_found(txn, tenant, &pulled.missing).await?;
     while !pulled.behind.is_empty() {
-        pulled = pull(txn, tenant, &pulled.behind, now).await?;
+        pulled = pull(txn, tenant, &pulled.behind, Held::Awaited, now).await?;
     }
     Ok(pulled.end.min(end))
 }
@@ -73,13 +77,13 @@ pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: M
 /// Locks the users' rows until the transaction ends, and returns the end of the log; their inboxes stay where they are.
 /// `Error::Erased` where one of them is no user any more.
 pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
-    let (locked, head) = lock(txn, tenant, users).await?;
-    all_found(txn, tenant, users, locked.len()).await?;
+    let (locked, head) = lock(txn, tenant, users, Held::Awaited).await?;
+    all_found(txn, tenant, &missing(users, &locked)).await?;
     Ok(head.end)
 }
 
-async fn all_found(txn: &Transaction, tenant: &Tenant, users: &[UserId], found: usize) -> Result<()> {
-    if found < users.iter().collect::<HashSet<_>>().len() { user::lost(txn, tenant).await } else { Ok(()) }
+async fn all_found(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Result<()> {
+    if missing.is_empty() { Ok(()) } else { user::lost(txn, tenant).await }
 }
 
 /// What came of a step.
@@ -88,8 +92,8 @@ struct Pulled {
     end: Seq,
     /// Users who have not reached it yet.
     behind: Vec<UserId>,
-    /// How many of the users there are.
-    found: usize,
+    /// Users who were not locked.
+    missing: Vec<UserId>,
     /// How many of them were behind, and so moved on.
     moved: u64,
     /// How many items that made.
@@ -97,9 +101,9 @@ struct Pulled {
 }
 
 /// One step.
-async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Pulled> {
-    let (locked, Head { end, amended }) = lock(txn, tenant, users).await?;
-    let found = locked.len();
+async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, now: Millis) -> Result<Pulled> {
+    let (locked, Head { end, amended }) = lock(txn, tenant, users, held).await?;
+    let missing = missing(users, &locked);
     let gap = |of: &Locked| end.0 - of.cursor.0;
     let (near, far): (Vec<Locked>, Vec<Locked>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
@@ -130,46 +134,7 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis)
             behind.push(of.user);
         }
     }
-    Ok(Pulled { end, behind, found, moved, items: near_items + made })
-}
-
-/// The log when the users were locked.
-struct Head {
-    end: Seq,
-    /// Its newest entry that amends an earlier one.
-    amended: Seq,
-}
-
-/// Locks the users' rows, in the order of their ids, and reads the end of the log.
-///
-/// The end may be from before the wait for the lock. That is no harm: it is a place in the log all the same, and what
-/// comes after it stays for the next time.
-async fn lock(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<(Vec<Locked>, Head)> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id, u.cursor_seq, u.subscription_count, (SELECT t.last_seq FROM tenant t WHERE t.id = ")
-        .bind(tenant.id)
-        .push(") AS last_seq, (SELECT t.amended_seq FROM tenant t WHERE t.id = ")
-        .bind(tenant.id)
-        .push(") AS amended_seq FROM users u WHERE u.id")
-        .in_ids(users)
-        .push(" AND u.tenant_id = ")
-        .bind(tenant.id)
-        .push(" ORDER BY u.id")
-        .for_update();
-    let rows = sql.all(txn).await?;
-    let head = match rows.first() {
-        Some(row) => Head { end: row.try_get("", "last_seq")?, amended: row.try_get("", "amended_seq")? },
-        // All of them were erased meanwhile.
-        None => Head { end: crate::domain::tenant::head(txn, tenant).await?.0, amended: Seq(0) },
-    };
-    let locked = rows.iter().map(|row| {
-        Ok(Locked {
-            user: row.try_get("", "id")?,
-            cursor: row.try_get("", "cursor_seq")?,
-            subscription_count: row.try_get("", "subscription_count")?,
-        })
-    });
-    Ok((locked.collect::<Result<_>>()?, head))
+    Ok(Pulled { end, behind, missing, moved, items: near_items + made })
 }
 
 /// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the

@@ -1,5 +1,6 @@
 //! Who is in a room, what they listen to, and for whom there is something to do.
 
+mod held;
 mod overviews;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -37,6 +38,8 @@ pub(super) struct Members {
     looked: HashSet<UserId>,
     /// It is known to be another.
     counted: HashSet<UserId>,
+    /// Somebody holds their rows: when there is news for them again.
+    held: HashMap<UserId, Instant>,
     turn: i64,
 }
 
@@ -120,6 +123,7 @@ impl Members {
         for set in [strangers, named, news, changed, looked, counted] {
             set.remove(&user);
         }
+        self.held.remove(&user);
     }
 
     /// Remembers what users listen to. Where that is not what it was, what was published before is news to them.
@@ -191,12 +195,13 @@ impl Members {
 
     /// Whether there is anything to do, now or later.
     pub fn has_any_work(&self) -> bool {
-        !self.strangers.is_empty() || self.anybody_has_news() || self.anybody_has_changed()
+        !self.strangers.is_empty() || self.anybody_has_news() || self.anybody_has_changed() || !self.held.is_empty()
     }
 
     /// Whether there is anything to do now.
     pub fn has_work(&self, now: Instant) -> bool {
-        !self.strangers.is_empty() || self.anybody_has_news() || self.next_overview(now).is_some_and(|at| at <= now)
+        let next = [self.next_overview(now), self.next_held()].into_iter().flatten().min();
+        !self.strangers.is_empty() || self.anybody_has_news() || next.is_some_and(|at| at <= now)
     }
 
     /// Whether there is news that has not been handed out.

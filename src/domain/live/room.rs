@@ -138,7 +138,7 @@ impl Room {
         let now = Instant::now();
         let look = self.audience.next_look(now);
         let has_work = !self.touched.is_empty() || self.members.has_any_work() || look.is_some();
-        let next = [self.members.next_overview(now), look].into_iter().flatten().min();
+        let next = [self.members.next_overview(now), self.members.next_held(), look].into_iter().flatten().min();
         let work = next.max(self.paused_until.filter(|_| has_work));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
@@ -263,6 +263,7 @@ impl Room {
             self.notice_what_expired().await?;
         }
         self.touched.find(&self.app, &mut self.members).await?;
+        self.members.release(Instant::now());
         let users = self.members.take_news(USERS);
         if !users.is_empty()
             && let Err(error) = self.deliver(&users).await

@@ -29,12 +29,15 @@ impl Room {
         Ok(())
     }
 
-    /// Syncs inboxes, and hands what is new in them to the sessions.
+    /// Syncs inboxes, and hands what is new in them to the sessions; later to those of users whose rows somebody holds, so that
+    /// nobody else waits for those.
     pub(super) async fn deliver(&mut self, users: &[UserId]) -> Result<()> {
-        let end = sync::caught_up(&self.app, &self.tenant, users).await?;
+        let (end, held) = sync::those_free(&self.app, &self.tenant, users).await?;
+        self.members.hold(&held, Instant::now());
+        let users: Vec<UserId> = users.iter().copied().filter(|user| !held.contains(user)).collect();
         // Where other nodes cannot tell what they do, nothing is known for certain.
         let counts = self.app.hub.has_bus() || self.app.db.backend() == DbBackend::Sqlite;
-        for (after, users) in self.members.behind(users, end, counts) {
+        for (after, users) in self.members.behind(&users, end, counts) {
             let span = Span { after, upto: end, types: None, limit: None };
             let mut items: HashMap<UserId, Vec<Item>> = HashMap::with_capacity(users.len());
             for mut item in newer(&self.app, &self.tenant, &users, span).await?.items {
