@@ -6,19 +6,23 @@ import { useEffect, useMemo, useState } from 'react';
 import { Bell } from './bell.jsx';
 import { Caller } from './caller.jsx';
 import { connect } from './connection.js';
+import { Offer } from './offer.jsx';
 import { tabs } from './operations.js';
 import { storage } from './storage.js';
 import * as tokens from './token.js';
 
 export function Console() {
-  const [token, setToken] = useState(tokens.first);
+  const [{ token, offered }, setCalling] = useState(tokens.first);
   // What the server said of which token last.
   const [verdict, setVerdict] = useState({});
   const [resets, setResets] = useState(0);
 
   useEffect(() => tokens.keep(token), [token]);
   useEffect(() => {
-    const onHash = () => setToken((before) => tokens.take() ?? before);
+    const onHash = () => {
+      const token = tokens.take();
+      setCalling((calling) => tokens.linked(calling, token));
+    };
     addEventListener('hashchange', onHash);
     return () => removeEventListener('hashchange', onHash);
   }, []);
@@ -45,8 +49,14 @@ export function Console() {
         </h1>
         <Caller
           token={token} claims={claims} verdict={verdict.token === token ? verdict : {}}
-          onToken={(text) => setToken(tokens.clean(text))}
+          onToken={(text) => setCalling((calling) => ({ ...calling, token: tokens.clean(text) }))}
         />
+        {offered !== null && (
+          <Offer
+            from={claims} to={tokens.claimsOf(offered)}
+            onReplace={() => setCalling({ token: offered, offered: null })} onKeep={() => setCalling({ token, offered: null })}
+          />
+        )}
         <button type="button" onClick={reset} title="Open the prepared tabs again, and forget all others">Reset tabs</button>
         {isUser && <Bell socket={socket} />}
       </header>

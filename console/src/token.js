@@ -4,9 +4,18 @@ import { storage } from './storage.js';
 
 const kept = storage('token');
 
-/** The token of the address (`#token=…`), or else the one in use before the page was loaded again; empty without one. */
+/** Who is calling when the page opens: whoever was before it was loaded again, or whom the address (`#token=…`) names. */
 export function first() {
-  return take() ?? kept?.getItem('text') ?? '';
+  return linked({ token: kept?.getItem('text') ?? '', offered: null }, take());
+}
+
+/**
+ * Who is calling after a link with this token, if any. A link must not make somebody work as another without their knowing: it
+ * only offers its token to whoever uses a different one.
+ */
+export function linked(calling, token) {
+  if (token === null || token === calling.token) return calling;
+  return calling.token ? { ...calling, offered: token } : { token, offered: null };
 }
 
 /** Takes the token out of the address and of the browser's history, so that it is not passed on; null without one. */

@@ -141,6 +141,19 @@ try {
   await operator.getByRole('button', { name: 'Reset tabs' }).click();
   await tabsAre(operator, TABS.operator);
 
+  // A link replaces nobody's token without asking.
+  const question = user.getByRole('dialog', { name: 'Replace who is calling?' });
+  const role = user.locator('.claims .role');
+  for (const [answer, then] of [['Keep', 'USER'], ['Replace', 'ADMIN']]) {
+    await user.goto(`${origin}/console#token=${server.admin}`);
+    await question.getByText('operator (ADMIN) at orchard').waitFor();
+    assert.equal(user.url(), `${origin}/console`);
+    assert.equal(await role.innerText(), 'USER');
+    await question.getByRole('button', { name: answer, exact: true }).click();
+    await question.waitFor({ state: 'detached' });
+    assert.equal(await role.innerText(), then);
+  }
+
   assert.deepEqual(complaints, []);
 
   // A token that is refused, and none at all, are told; the browser itself complains of each 401.
