@@ -18,6 +18,7 @@ use entity::ids::TypeId;
 use sea_orm::QueryResult;
 use tokio::time::timeout;
 
+use super::check;
 use super::preference::Scope;
 use super::tenant::{Tenant, head};
 use crate::app::App;
@@ -25,7 +26,7 @@ use crate::database::{ACQUIRE_TIMEOUT, Transaction};
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
-pub use message_type::{MessageType, ReadPolicy, TypeChange, delete as delete_type, save as save_type};
+pub use message_type::{MessageType, ReadPolicy, TYPES, TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
 pub use template::{Scene, TargetScene, Template, Templates, Text};
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
@@ -52,6 +53,17 @@ impl Catalogue {
     /// The type with this code.
     pub fn message_type(&self, code: &str) -> Option<&Arc<MessageType>> {
         self.types.iter().find(|kind| kind.code == code)
+    }
+
+    /// The types with these codes, in catalogue order; all of them where no codes are given. `field` is blamed where there is no such
+    /// type, and where there are more codes than a tenant may have types.
+    pub fn chosen(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
+        let Some(codes) = codes else { return Ok(self.types.clone()) };
+        check::count(field, codes.len(), TYPES)?;
+        if let Some(unknown) = codes.iter().find(|code| self.message_type(code).is_none()) {
+            return Err(Error::bad_input(field, format!("no message type {unknown:?}")));
+        }
+        Ok(self.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
     }
 
     /// Whether users may join and leave views of this code by themselves.

@@ -31,7 +31,7 @@ pub use commit::Outbox;
 pub use content::{Content, ContentChange};
 pub use draft::{Addressees, Input};
 pub use key::OF_USERS;
-pub use list::{Filter, page, sent_by};
+pub use list::{Filter, Page, page, sent_by};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
 

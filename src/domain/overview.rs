@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 
-use super::catalogue::{self, Catalogue, MessageType};
+use super::catalogue::{self, MessageType};
 use super::inbox::Item;
 use super::inbox::standing::{self, Reach, Verdict};
 use super::tenant::{Tenant, head};
@@ -113,8 +113,9 @@ pub struct TypeOverview {
 /// Refuses a wish that no overview can fulfil.
 pub async fn check(app: &App, tenant: &Tenant, wish: &Wish) -> Result<()> {
     check_cap(wish)?;
-    if chosen(&*catalogue::cached(app, tenant).await?, wish.types.as_deref()).is_err() {
-        chosen(&*catalogue::current(app, tenant).await?, wish.types.as_deref())?;
+    let types = wish.types.as_deref();
+    if catalogue::cached(app, tenant).await?.chosen("types", types).is_err() {
+        catalogue::current(app, tenant).await?.chosen("types", types)?;
     }
     Ok(())
 }
@@ -185,14 +186,4 @@ async fn anew(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], wish: Wish
             }
         }
     }
-}
-
-fn chosen(catalogue: &Catalogue, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
-    let Some(codes) = codes else { return Ok(catalogue.types.clone()) };
-    for code in codes {
-        if catalogue.message_type(code).is_none() {
-            return Err(Error::bad_input("types", format!("no message type {code:?}")));
-        }
-    }
-    Ok(catalogue.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
 }

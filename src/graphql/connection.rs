@@ -1,7 +1,9 @@
 //! Relay's cursor connections (<https://relay.dev/graphql/connections.htm>), with page sizes that are bounded.
 
-use async_graphql::connection::{Connection, ConnectionNameType, EdgeNameType, EmptyFields};
-use async_graphql::{OutputType, connection::Edge};
+use std::borrow::Cow;
+
+use async_graphql::connection::{Connection, ConnectionNameType, Edge, EdgeNameType, EmptyFields, PageInfo};
+use async_graphql::{Object, OutputType, TypeName};
 use entity::ids::ChannelId;
 
 use super::context::Call;
@@ -13,6 +15,45 @@ pub const DEFAULT_SIZE: usize = 20;
 
 /// A connection with the type names of the contract.
 pub type Named<Node, Name> = Connection<String, Node, EmptyFields, EmptyFields, Name, Name>;
+
+/// A connection whose page ends where the walk over its list did: filters may let pass nothing that is there.
+pub struct Walked<Node: OutputType, Name: EdgeNameType> {
+    pub edges: Vec<Edge<String, Node, EmptyFields, Name>>,
+    pub has_previous_page: bool,
+    pub has_next_page: bool,
+    /// Where to go on, where that is no edge: backwards and forwards.
+    pub ends: (Option<String>, Option<String>),
+}
+
+impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> TypeName for Walked<Node, Name> {
+    fn type_name() -> Cow<'static, str> {
+        <Name as ConnectionNameType>::type_name::<Node>().into()
+    }
+}
+
+#[Object(name_type, shareable)]
+impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Name> {
+    /// Information to aid in pagination.
+    async fn page_info(&self) -> PageInfo {
+        let (start, end) = self.ends.clone();
+        PageInfo {
+            has_previous_page: self.has_previous_page,
+            has_next_page: self.has_next_page,
+            start_cursor: start.or_else(|| self.edges.first().map(|edge| edge.cursor.clone())),
+            end_cursor: end.or_else(|| self.edges.last().map(|edge| edge.cursor.clone())),
+        }
+    }
+
+    /// A list of edges.
+    async fn edges(&self) -> &[Edge<String, Node, EmptyFields, Name>] {
+        &self.edges
+    }
+
+    /// A list of nodes.
+    async fn nodes(&self) -> Vec<&Node> {
+        self.edges.iter().map(|edge| &edge.node).collect()
+    }
+}
 
 /// How many items a page shall have.
 pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {

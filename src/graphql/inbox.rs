@@ -1,13 +1,13 @@
 //! Inbox items: the list, and single ones.
 
-use async_graphql::connection::{Connection, Edge};
+use async_graphql::connection::Edge;
 use async_graphql::{Context, Enum, ID, InputObject, Interface, Json, Object, Result};
 use entity::ids::{Seq, UserId};
 use serde_json::Value;
 
 use super::catalogue::MessageType;
 use super::channel::{Target, TargetInput};
-use super::connection::{Named, names, size};
+use super::connection::{Walked, names, size};
 use super::context::Call;
 use super::plain::Plain;
 use super::scalars::Instant;
@@ -184,7 +184,7 @@ pub async fn inbox_page(
     filter: Option<InboxFilter>,
     (first, after): (Option<i32>, Option<String>),
     (last, before): (Option<i32>, Option<String>),
-) -> Result<Named<Plain<InboxItem>, Items>> {
+) -> Result<Walked<Plain<InboxItem>, Items>> {
     let filter: Filter = filter.map(Into::into).unwrap_or_default();
     let place = |field, cursor: Option<String>| {
         let open = |cursor: String| {
@@ -203,7 +203,8 @@ pub async fn inbox_page(
 
     let asked = |field| ctx.look_ahead().field("pageInfo").field(field).exists();
     let ends = (page.items.first().map(|item| item.seq), page.items.last().map(|item| item.seq));
-    let (mut has_previous, mut has_next) = (end == End::Oldest && page.has_more, end == End::Newest && page.has_more);
+    let has_more = page.goes_on_at.is_some();
+    let (mut has_previous, mut has_next) = (end == End::Oldest && has_more, end == End::Newest && has_more);
     // An empty page after a cursor has at least the item at that cursor before it, if that is still there.
     if end == End::Newest
         && asked("hasPreviousPage")
@@ -219,10 +220,14 @@ pub async fn inbox_page(
     {
         has_next = goes_on(call, user, &filter, (Some(older_than), None)).await?;
     }
-    let mut connection = Connection::new(has_previous, has_next);
-    let edge = |item: Item| Edge::new(call.tenant.seal.close(Kind::Cursor, user.0, item.seq.0), Plain(InboxItem(item)));
-    connection.edges.extend(page.items.into_iter().map(edge));
-    Ok(connection)
+    let cursor = |seq: Seq| call.tenant.seal.close(Kind::Cursor, user.0, seq.0);
+    let goes_on = page.goes_on_at.map(cursor);
+    Ok(Walked {
+        has_previous_page: has_previous,
+        has_next_page: has_next,
+        ends: if end == End::Newest { (None, goes_on) } else { (goes_on, None) },
+        edges: page.items.into_iter().map(|item| Edge::new(cursor(item.seq), Plain(InboxItem(item)))).collect(),
+    })
 }
 
 /// Whether the list has anything older than the first of these places, and newer than the second.
@@ -233,7 +238,7 @@ async fn goes_on(
     (older_than, newer_than): (Option<Seq>, Option<Seq>),
 ) -> Result<bool> {
     let window = Window { many: 0, end: End::Newest, older_than, newer_than };
-    Ok(page::read(call.app, call.tenant, user, filter, window).await?.has_more)
+    Ok(page::read(call.app, call.tenant, user, filter, window).await?.goes_on_at.is_some())
 }
 
 /// The place in a user's inbox at a cursor that was made for it.

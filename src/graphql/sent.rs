@@ -1,11 +1,11 @@
 //! What was sent, for those who sent it: the list, changes and retractions.
 
-use async_graphql::connection::{Connection, Edge};
+use async_graphql::connection::Edge;
 use async_graphql::{Context, ID, InputObject, Json, MaybeUndefined, Object, Result};
 use serde_json::Value;
 
 use super::channel::TargetInput;
-use super::connection::{Named, names, size};
+use super::connection::{Walked, names, size};
 use super::context::{Call, STAFF};
 use super::inbox::NotificationKind;
 use super::notification::{Notification, NotificationStatus};
@@ -86,14 +86,15 @@ impl SentQuery {
         find(ctx, &id).await.transpose()
     }
 
-    /// What was sent or is scheduled, newest first. ADMIN, SERVICE.
+    /// What was sent or is scheduled, newest first. A page that is filtered, but for a target, looks at 10,000 notifications: it
+    /// may have fewer than were asked for, or none, and go on at its `endCursor`. ADMIN, SERVICE.
     async fn notifications(
         &self,
         ctx: &Context<'_>,
         filter: Option<NotificationFilter>,
         first: Option<i32>,
         after: Option<String>,
-    ) -> Result<Named<Plain<Notification>, Notifications>> {
+    ) -> Result<Walked<Plain<Notification>, Notifications>> {
         let call = Call::by(ctx, STAFF)?;
         let many = size(call, "first", first)?;
         let open = |cursor: &String| {
@@ -102,13 +103,16 @@ impl SentQuery {
         };
         let before = after.as_ref().map(open).transpose()?;
         let filter = filter.map(Into::into).unwrap_or_default();
-        let mut page = notification::page(call.app, call.tenant, &filter, many + 1, before).await?;
-        let mut connection = Connection::new(after.is_some(), page.len() > many);
-        page.truncate(many);
-        let ids: Vec<i64> = page.iter().map(|of| of.id).collect();
-        let edges = Notification::list(page).into_iter().zip(ids);
-        connection.edges.extend(edges.map(|(of, id)| Edge::new(call.tenant.seal.close(Kind::Row, 0, id), Plain(of))));
-        Ok(connection)
+        let page = notification::page(call.app, call.tenant, &filter, many, before).await?;
+        let cursor = |id: i64| call.tenant.seal.close(Kind::Row, 0, id);
+        let ids: Vec<i64> = page.notifications.iter().map(|of| of.id).collect();
+        let edges = Notification::list(page.notifications).into_iter().zip(ids);
+        Ok(Walked {
+            has_previous_page: after.is_some(),
+            has_next_page: page.goes_on_at.is_some(),
+            ends: (None, page.goes_on_at.map(cursor)),
+            edges: edges.map(|(of, id)| Edge::new(cursor(id), Plain(of))).collect(),
+        })
     }
 }
 

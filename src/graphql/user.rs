@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use tokio::sync::OnceCell;
 
 use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
-use super::connection::{Named, by_channel, channel_at, names, size};
+use super::connection::{Named, Walked, by_channel, channel_at, names, size};
 use super::context::{Call, STAFF};
 use super::entities::Entities;
 use super::inbox::InboxItem;
@@ -141,7 +141,8 @@ impl User {
     }
 
     /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks
-    /// towards older items, `last` with `before` towards newer ones.
+    /// towards older items, `last` with `before` towards newer ones. A page that is filtered by kind, target, action or sender
+    /// looks at 1,000 items: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`).
     async fn inbox(
         &self,
         ctx: &Context<'_>,
@@ -150,7 +151,7 @@ impl User {
         after: Option<String>,
         last: Option<i32>,
         before: Option<String>,
-    ) -> Result<Named<Plain<InboxItem>, Items>> {
+    ) -> Result<Walked<Plain<InboxItem>, Items>> {
         let call = self.private(ctx).await?;
         inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).boxed().await
     }

@@ -5,6 +5,7 @@ mod browsers;
 mod console;
 mod documents;
 mod federation;
+mod filters;
 mod limits;
 mod merging;
 mod rate;

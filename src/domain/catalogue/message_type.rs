@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
-const TYPES: u64 = 100;
+pub const TYPES: usize = 100;
 
 /// How items of a type come to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
         let mut sql = Sql::new(txn);
         sql.push("SELECT count(*) AS many FROM message_type WHERE tenant_id = ").bind(tenant.id);
         let many: i64 = sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?;
-        if many.unsigned_abs() > TYPES {
+        if usize::try_from(many).unwrap_or(usize::MAX) > TYPES {
             return Err(Error::Conflict(format!("a tenant has at most {TYPES} message types")));
         }
         Ok(())

@@ -124,13 +124,10 @@ impl Inbox<'_> {
         if let Some(target) = &of.target {
             target.check().map_err(|error| error.within("select.matching"))?;
         }
-        let codes = of.types.as_deref().unwrap_or_default();
-        if let Some(code) = codes.iter().find(|code| catalogue.message_type(code).is_none()) {
-            return Err(Error::bad_input("select.matching.types", format!("no message type {code:?}")));
-        }
+        let types = catalogue.chosen("select.matching.types", of.types.as_deref())?;
         let up_to = of.up_to.unwrap_or(end).min(end);
         let mut changed_count = 0;
-        for kind in catalogue.types.iter().filter(|kind| of.types.is_none() || codes.contains(&kind.code)) {
+        for kind in types {
             changed_count += match (change, &of.target) {
                 (Change::Read, None) => self.read_all(kind.id, up_to).await?,
                 (_, target) => self.change(change, Some(kind.id), &Which::UpTo(up_to, target.as_ref())).await?,

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use entity::ids::{Seq, TypeId, UserId};
 
 use super::item::{self, Item};
-use super::shelf::{Place, Range, Side, push_range, ranges};
+use super::shelf::{Place, Side, push_range, ranges};
 use super::standing::{self, Reach, Standing, Verdict};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::catalogue::{self, Catalogue};
+use crate::domain::catalogue::{self, Catalogue, TYPES};
 use crate::domain::channel::Target;
 use crate::domain::check;
 use crate::domain::notification::Kind;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::sql::Sql;
+
+/// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
+const PASSED_OVER: i64 = 1_000;
 
 /// Which items to list.
 #[derive(Clone, Debug, Default)]
@@ -42,11 +45,18 @@ impl Filter {
         if let Some(target) = &self.target {
             target.check().map_err(|error| error.within("filter"))?;
         }
+        check::count("filter.types", self.types.as_ref().map_or(0, Vec::len), TYPES)?;
         let codes = [("filter.action", &self.action), ("filter.sender", &self.sender)];
         codes
             .into_iter()
             .filter_map(|(field, code)| Some((field, code.as_deref()?)))
             .try_for_each(|(field, code)| check::code(field, code))
+    }
+
+    /// Whether it asks for what is in the notifications.
+    fn looks_up(&self) -> bool {
+        let Self { kinds, target, action, sender, .. } = self;
+        kinds.is_some() || target.is_some() || action.is_some() || sender.is_some()
     }
 }
 
@@ -75,8 +85,9 @@ pub enum End {
 pub struct Page {
     /// Newest first.
     pub items: Vec<Item>,
-    /// Whether the list goes on beyond the end that was walked towards.
-    pub has_more: bool,
+    /// Where the list goes on, beyond this one, towards the end that was walked to: at the last item of a full page, or of those
+    /// that were passed over.
+    pub goes_on_at: Option<Seq>,
     /// That place. What came after it is not in the list.
     pub upto: Seq,
 }
@@ -107,12 +118,16 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         // By rows: an item whose notification has gone fills a place all the same.
         let seqs = rows.iter().map(|row| row.try_get::<Option<Seq>>("", "item_seq"));
         let seqs: Vec<Seq> = seqs.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-        let has_more = seqs.len() > window.many;
+        let walked_to: Option<Seq> = match rows.first().filter(|_| filter.looks_up()) {
+            Some(row) => row.try_get("", "walked_to")?,
+            None => None,
+        };
+        let is_full = seqs.len() > window.many;
         let mut items = Vec::with_capacity(rows.len());
         for row in rows.iter().take(window.many) {
             items.extend(Item::read(row, &catalogue)?);
         }
-        if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && has_more) {
+        if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && is_full) {
             match window.end {
                 End::Newest => window.older_than = Some(*last),
                 End::Oldest => window.newer_than = Some(*last),
@@ -123,7 +138,9 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             items.reverse();
         }
         let upto = standings.first().map(|of| of.complete_upto).unwrap_or_default();
-        return Ok(Page { items, has_more, upto });
+        // A page for nothing at all goes on before its first.
+        let last = seqs.get(window.many.saturating_sub(1)).copied();
+        return Ok(Page { items, goes_on_at: if is_full { last } else { walked_to }, upto });
     }
 }
 
@@ -135,7 +152,7 @@ fn unknown_type<'a>(filter: &'a Filter, catalogue: &Catalogue) -> Option<&'a Str
 ///
 /// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
 /// merged. So a page costs the number of types, never the length of the inbox. Filters by what is in the notification
-/// (kind, target, action, sender) probe it for every item that is passed over.
+/// (kind, target, action, sender) probe it for each item that is passed over, of which there are [`PASSED_OVER`] at the most.
 pub fn statement(
     app: &App,
     tenant: &Tenant,
@@ -145,57 +162,70 @@ pub fn statement(
     (catalogue, reach): (&Arc<Catalogue>, Reach),
 ) -> Sql {
     let order = if window.end == End::Newest { "DESC" } else { "ASC" };
-    let limit = i64::try_from(window.many).unwrap_or(i64::MAX - 1) + 1;
-    let chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
-    let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| chosen(&kind.code)).map(|kind| kind.id).collect();
-
+    let page = i64::try_from(window.many).unwrap_or(i64::MAX - 1) + 1;
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(standing::COLUMNS).push(", ");
     item::push_columns(&mut sql);
+    let branches = |sql: &mut Sql, many| {
+        push_branches(sql, (app, tenant, user), filter, window, (catalogue, reach), many);
+    };
+    if filter.looks_up() {
+        sql.push(", (SELECT b.seq FROM (");
+        branches(&mut sql, PASSED_OVER);
+        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT 1 OFFSET ")).bind(PASSED_OVER - 1).push(") AS walked_to");
+    }
     sql.push(" FROM (");
     standing::push(&mut sql, tenant, &[user], reach, &|_, _| {});
-    sql.push(") h LEFT JOIN (SELECT b.user_id, b.seq FROM (");
-    let branches =
-        types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
-    let mut is_empty = true;
-    for (place, branch) in branches.enumerate() {
-        sql.push(if place > 0 { " UNION ALL " } else { "" });
-        push_branch(&mut sql, tenant, user, branch, filter, window, app.now());
-        standing::push_cut(&mut sql, user.into(), "", reach);
-        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(limit).push(&format!(") b{place}"));
-        is_empty = false;
+    sql.push(") h LEFT JOIN (");
+    if filter.looks_up() {
+        sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");
+        branches(&mut sql, PASSED_OVER);
+        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(PASSED_OVER).push(") i");
+        push_filter_joins(&mut sql, tenant, filter);
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(page);
+    } else {
+        sql.push("SELECT b.user_id, b.seq FROM (");
+        branches(&mut sql, page);
+        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(page);
     }
-    if is_empty {
-        sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id = -1");
-    }
-    sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(limit);
     sql.push(") x ON x.user_id = h.h_user_id LEFT JOIN inbox_item i ON i.user_id = x.user_id AND i.seq = x.seq");
     item::push_joins(&mut sql, tenant);
     sql.push(&format!(" ORDER BY i.seq {order}"));
     sql
 }
 
-fn push_branch(
+/// Adds the first items of each range of the types that are asked for.
+fn push_branches(
     sql: &mut Sql,
-    tenant: &Tenant,
-    user: UserId,
-    (kind, range): (TypeId, Range),
+    (app, tenant, user): (&App, &Tenant, UserId),
     filter: &Filter,
     window: Window,
-    now: Millis,
+    (catalogue, reach): (&Catalogue, Reach),
+    many: i64,
 ) {
-    sql.push("SELECT user_id, seq FROM (SELECT i.user_id, i.seq FROM inbox_item i");
-    push_filter_joins(sql, tenant, filter);
-    sql.push(" WHERE ");
-    push_range(sql, Place::from(user), Place::from(kind), range, now);
-    if let Some(seq) = window.older_than {
-        sql.push(" AND i.seq < ").bind(seq);
+    let order = if window.end == End::Newest { "DESC" } else { "ASC" };
+    let is_chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
+    let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| is_chosen(&kind.code)).map(|kind| kind.id).collect();
+    let branches =
+        types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
+    for (place, (kind, range)) in branches.enumerate() {
+        sql.push(if place > 0 { " UNION ALL " } else { "" });
+        sql.push("SELECT user_id, seq FROM (SELECT i.user_id, i.seq FROM inbox_item i WHERE ");
+        push_range(sql, Place::from(user), Place::from(kind), range, app.now());
+        if let Some(seq) = window.older_than {
+            sql.push(" AND i.seq < ").bind(seq);
+        }
+        if let Some(seq) = window.newer_than {
+            sql.push(" AND i.seq > ").bind(seq);
+        }
+        push_instant(sql, tenant, ">=", filter.since);
+        push_instant(sql, tenant, "<", filter.until);
+        standing::push_cut(sql, user.into(), "", reach);
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(many).push(&format!(") b{place}"));
     }
-    if let Some(seq) = window.newer_than {
-        sql.push(" AND i.seq > ").bind(seq);
+    if types.is_empty() {
+        sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id = -1");
     }
-    push_instant(sql, tenant, ">=", filter.since);
-    push_instant(sql, tenant, "<", filter.until);
 }
 
 /// Instants do not go back along the log, so a bound in time is a bound of seqs: one probe of `notification_published_at`.
@@ -210,9 +240,6 @@ fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Mill
 
 fn push_filter_joins(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     let Filter { kinds, target, action, sender, .. } = filter;
-    if kinds.is_none() && target.is_none() && action.is_none() && sender.is_none() {
-        return;
-    }
     sql.push(" JOIN notification f ON f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
     if let Some(kinds) = kinds {
         let kinds: BTreeSet<i64> = kinds.iter().map(|kind| *kind as i64).collect();

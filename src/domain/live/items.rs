@@ -1,6 +1,6 @@
 //! The feed of a session: every new item of a user, in order, each once.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
@@ -47,7 +47,10 @@ pub async fn items(
     types: Option<Vec<String>>,
 ) -> Result<Feed> {
     let types = match types {
-        Some(codes) => Some(type_ids(app, tenant, &codes).await?),
+        Some(codes) => {
+            let types = catalogue::current(app, tenant).await?.chosen("types", Some(&codes))?;
+            Some(types.iter().map(|kind| kind.id).collect::<Vec<TypeId>>())
+        }
         None => None,
     };
     let place = tenant.resuming.place(app, tenant, user).await?;
@@ -68,16 +71,6 @@ pub async fn items(
         replay_to: Some(place.end),
         ready: VecDeque::new(),
     })
-}
-
-async fn type_ids(app: &App, tenant: &Tenant, codes: &[String]) -> Result<Vec<TypeId>> {
-    let catalogue = catalogue::current(app, tenant).await?;
-    let id = |code: &String| {
-        let kind = catalogue.message_type(code).map(|kind| kind.id);
-        kind.ok_or_else(|| Error::bad_input("types", format!("no message type {code:?}")))
-    };
-    let ids: BTreeSet<TypeId> = codes.iter().map(id).collect::<Result<_>>()?;
-    Ok(ids.into_iter().collect())
 }
 
 impl Feed {

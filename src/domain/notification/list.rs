@@ -14,6 +14,18 @@ use crate::domain::{catalogue, check};
 use crate::error::{Error, Result};
 use crate::sql::Sql;
 
+/// Notifications that a page passes over at the most, where it is not of all.
+const PASSED_OVER: i64 = 10_000;
+
+/// A part of what was sent.
+#[derive(Debug)]
+pub struct Page {
+    /// Newest first.
+    pub notifications: Vec<Notification>,
+    /// The number of the notification beyond which the list goes on, where it does.
+    pub goes_on_at: Option<i64>,
+}
+
 /// Which notifications; what is left out does not count.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -26,24 +38,24 @@ pub struct Filter {
     pub target: Option<Target>,
 }
 
+impl Filter {
+    /// Whether others need not be passed over: it lets everything pass, or an index has what it is about.
+    fn is_carried(&self) -> bool {
+        let Self { types, kinds, statuses, sender, target } = self;
+        let is_apart = target.is_some() || statuses.as_deref() == Some(&[Status::Scheduled]);
+        is_apart || (types.is_none() && kinds.is_none() && statuses.is_none() && sender.is_none())
+    }
+}
+
 /// At most `many` notifications older than the one with the number `before`, newest first: a walk of the key from its
-/// end, or of the target's index, until the page is full.
-pub async fn page(
-    app: &App,
-    tenant: &Tenant,
-    filter: &Filter,
-    many: usize,
-    before: Option<i64>,
-) -> Result<Vec<Notification>> {
+/// end, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
+pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, before: Option<i64>) -> Result<Page> {
     let catalogue = catalogue::current(app, tenant).await?;
     let mut sql = select(&app.db.read, tenant);
-    if let Some(codes) = &filter.types {
-        let id = |code: &String| {
-            let kind = catalogue.message_type(code).map(|kind| kind.id);
-            kind.ok_or_else(|| Error::bad_input("filter.types", format!("no message type {code:?}")))
-        };
-        let ids: BTreeSet<TypeId> = codes.iter().map(id).collect::<Result<_>>()?;
-        sql.push(" AND n.type_id").in_ids(&Vec::from_iter(ids));
+    if filter.types.is_some() {
+        let types = catalogue.chosen("filter.types", filter.types.as_deref())?;
+        let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
+        sql.push(" AND n.type_id").in_ids(&ids);
     }
     if let Some(kinds) = &filter.kinds {
         let kinds: BTreeSet<i64> = kinds.iter().map(|kind| i64::from(*kind as i16)).collect();
@@ -72,8 +84,28 @@ pub async fn page(
     if let Some(before) = before {
         sql.push(" AND n.id < ").bind(before);
     }
-    sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).map_err(Error::internal)?);
-    sql.all(&app.db.read).await?.iter().map(|row| read(row, &catalogue)).collect()
+    let walked_to = if filter.is_carried() { None } else { walked_to(app, tenant, before).await? };
+    if let Some(oldest) = walked_to {
+        sql.push(" AND n.id >= ").bind(oldest);
+    }
+    sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).unwrap_or(i64::MAX - 1) + 1);
+    let rows = sql.all(&app.db.read).await?;
+    let is_full = rows.len() > many;
+    let rows = rows.iter().take(many).map(|row| read(row, &catalogue));
+    let notifications = rows.collect::<Result<Vec<Notification>>>()?;
+    let last = notifications.last().map(|of| of.id);
+    Ok(Page { notifications, goes_on_at: if is_full { last } else { walked_to } })
+}
+
+/// The last of those that a page passes over at the most: a walk of the key.
+async fn walked_to(app: &App, tenant: &Tenant, before: Option<i64>) -> Result<Option<i64>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
+    if let Some(before) = before {
+        sql.push(" AND n.id < ").bind(before);
+    }
+    sql.push(" ORDER BY n.id DESC LIMIT 1 OFFSET ").bind(PASSED_OVER - 1);
+    Ok(sql.one(&app.db.read).await?.map(|row| row.try_get("", "id")).transpose()?)
 }
 
 /// At most `many` notifications from a user with numbers within a range, newest first: a walk over that range of the key.

@@ -8,7 +8,7 @@ use entity::ids::{Seq, UserId};
 use moka::future::Cache;
 use sea_orm::QueryResult;
 
-use super::{Count, Overview, TypeOverview, Wish, chosen};
+use super::{Count, Overview, TypeOverview, Wish};
 use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
 use crate::domain::inbox::Item;
@@ -111,7 +111,7 @@ impl Entry {
 
     /// All types that are wished for, as they were.
     fn types(&self) -> Vec<TypeOverview> {
-        let Ok(types) = chosen(&self.catalogue, self.wish.types.as_deref()) else { return Vec::new() };
+        let Ok(types) = self.catalogue.chosen("types", self.wish.types.as_deref()) else { return Vec::new() };
         let mut held = self.overview.types.iter().peekable();
         let of = |message_type: Arc<MessageType>| match held.next_if(|of| of.message_type.id == message_type.id) {
             Some(of) => of.clone(),

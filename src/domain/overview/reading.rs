@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use sea_orm::{DbBackend, QueryResult};
 
 use super::memory::{self, Entry, Stamp};
-use super::{Count, Overview, TypeOverview, Wish, chosen, statement};
+use super::{Count, Overview, TypeOverview, Wish, statement};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
@@ -54,7 +54,7 @@ pub(super) struct Reading {
 impl Want {
     /// Fails where the catalogue has no such type.
     pub fn new(wish: &Wish, catalogue: &Arc<Catalogue>, reach: Reach) -> Result<Self> {
-        let types = chosen(catalogue, wish.types.as_deref())?;
+        let types = catalogue.chosen("types", wish.types.as_deref())?;
         Ok(Self { wish: wish.clone(), types, catalogue: catalogue.clone(), reach })
     }
 

@@ -187,7 +187,7 @@ async fn items(app: &App, tenant: &Tenant, user: UserId, side: Side, (place, roo
     let filter = page::Filter { side, ..page::Filter::default() };
     let window = Window { many: room, end: End::Newest, older_than: Some(Seq(place)), newer_than: None };
     let page = page::read(app, tenant, user, &filter, window).await?;
-    let next = page.items.last().filter(|_| page.has_more).map(|item| item.seq.0);
+    let next = page.goes_on_at.map(|seq| seq.0);
     Ok(Slice { rows: page.items.iter().map(|of| item(tenant, of)).collect(), next })
 }
 
