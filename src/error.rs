@@ -50,8 +50,10 @@ pub enum Error {
     #[error("the user was erased a moment ago: try again")]
     Erased,
     /// The caller asks for more than his share.
-    #[error("too many operations, try again in {retry_after} s")]
+    #[error("too many {what}, try again in {retry_after} s")]
     RateLimited {
+        /// Of which the caller has had their share.
+        what: &'static str,
         /// Seconds until the same call may be tried again, at least 1.
         retry_after: u64,
     },

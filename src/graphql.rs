@@ -48,7 +48,7 @@ pub use errors::code as error_code;
 use event::Events;
 pub use flight::{Operation, code as outcome};
 use guard::Guard;
-pub use guard::{Admitted, Bucket};
+pub use guard::{Admitted, Allowance, Bucket};
 use validator::Validator;
 
 /// Everything that can be asked.
@@ -128,7 +128,8 @@ impl Schema {
     pub fn new(app: Arc<App>) -> Self {
         let guard = Guard::new(&app, Validator::new());
         // What the guard admits is valid; the fast mode does not check it again.
-        let library = builder().validation_mode(ValidationMode::Fast).data(app.clone()).finish();
+        let library =
+            builder().validation_mode(ValidationMode::Fast).data(app.clone()).data(guard.rates.clone()).finish();
         Self { library, events: Events::new(app.clone()), guard, app }
     }
 

@@ -69,6 +69,9 @@ pub struct LimitsConfig {
     /// Operations of each service and operator a minute; 0 for no limit.
     #[arg(long = "staff-rate", env = "TIDINGS_STAFF_RATE", default_value_t = Self::DEFAULT.staff_rate)]
     pub staff_rate: u32,
+    /// Subscriptions, follows, preferences of actions, and visits of views, of each user a day, new or not; 0 for no limit.
+    #[arg(long = "user-makes", env = "TIDINGS_USER_MAKES", default_value_t = Self::DEFAULT.user_makes)]
+    pub user_makes: u32,
     /// How many checked documents are remembered.
     #[arg(long = "cached-documents", env = "TIDINGS_CACHED_DOCUMENTS", default_value_t = Self::DEFAULT.cached_documents)]
     pub cached_documents: u32,
@@ -104,6 +107,7 @@ impl LimitsConfig {
         staff_answer_bytes: 16 * 1024 * 1024,
         rate: 600,
         staff_rate: 0,
+        user_makes: 20_000,
         cached_documents: 1_000,
         cached_document_bytes: 16 * 1024 * 1024,
         cached_overview_bytes: 64 * 1024 * 1024,

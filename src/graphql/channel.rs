@@ -219,6 +219,7 @@ impl SubscribeMutation {
             let listener = listener(call, input.user.as_ref(), input.group.as_deref()).await?;
             let actions =
                 channel::resolve_actions(call.app, call.tenant, input.reason.as_deref(), input.actions).await?;
+            call.makes(ctx, actions.len()).await?;
             channel::subscribe(call.app, call.tenant, listener, &target, actions).await
         }
         .await
@@ -248,6 +249,7 @@ impl SubscribeMutation {
     async fn follow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
+        call.makes(ctx, 1).await?;
         let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
         channel::follow(call.app, call.tenant, follower, actor).await?;
         Ok(User::alone(actor))

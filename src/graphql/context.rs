@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, ID};
 use entity::ids::UserId;
 
+use super::guard::Rates;
 use crate::app::App;
 use crate::auth::{Claims, Role};
 use crate::database::Party;
@@ -66,6 +67,11 @@ impl<'a> Call<'a> {
         let roles: Vec<String> = roles.iter().map(ToString::to_string).collect();
         let message = format!("this needs a token of the role {}, not {}", roles.join(" or "), call.viewer.role);
         Err(Error::Forbidden(message))
+    }
+
+    /// Counts what a user is about to make that stays; `RATE_LIMITED` where they have made enough for a day.
+    pub async fn makes(self, ctx: &Context<'_>, things: usize) -> Result<()> {
+        ctx.data_unchecked::<Rates>().make(self.app, self.viewer, things).await
     }
 
     /// On whose behalf the call is: keys and what is made belong to them.

@@ -30,7 +30,7 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
         // No path: clients choose the names of which it is made.
         tracing::error!(cause = cause.told(), "a request failed");
     }
-    let retry_after = if let Error::RateLimited { retry_after } = cause { Some(*retry_after) } else { None };
+    let retry_after = if let Error::RateLimited { retry_after, .. } = cause { Some(*retry_after) } else { None };
     set(error, code, field);
     if let (Some(seconds), Some(extensions)) = (retry_after, &mut error.extensions) {
         extensions.set("retryAfter", seconds);

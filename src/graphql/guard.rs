@@ -30,8 +30,7 @@ use crate::auth::Role;
 use crate::config::LimitsConfig;
 use crate::error::Error;
 use documents::Persisted;
-pub use rate::Bucket;
-use rate::Rates;
+pub use rate::{Allowance, Bucket, Rates};
 use refusal::Refusal;
 
 /// How much more than a user a service or an operator may ask for at once.
@@ -46,7 +45,8 @@ pub struct Guard {
     validator: Validator,
     passed: Cache<Arc<str>, Arc<Document>>,
     persisted: Persisted,
-    rates: Rates,
+    /// What callers may still do.
+    pub rates: Rates,
     /// Places for queries and mutations under way.
     places: Arc<Semaphore>,
 }
@@ -141,10 +141,12 @@ impl Guard {
             return Err(Refusal::of(Error::Unauthenticated(message)));
         }
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
-        let most = match () {
-            () if is_introspection(&merged.node) => measure::INTROSPECTION.max(limits.complexity),
-            () if is_staff => limits.complexity.saturating_mul(STAFF),
-            () => limits.complexity,
+        let most = if is_introspection(&merged.node) {
+            measure::INTROSPECTION.max(limits.complexity)
+        } else if is_staff {
+            limits.complexity.saturating_mul(STAFF)
+        } else {
+            limits.complexity
         };
         let cost = measure::cost(&merged.node, &request.variables, limits);
         if cost > most {

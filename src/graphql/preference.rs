@@ -81,7 +81,9 @@ impl PreferenceMutation {
     ) -> Result<Preferences> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
-        preference::update(call.app, call.tenant, user, &changes(actions), &changes(types)).await?;
+        let actions = changes(actions);
+        call.makes(ctx, actions.iter().filter(|change| change.enabled.is_some()).count()).await?;
+        preference::update(call.app, call.tenant, user, &actions, &changes(types)).await?;
         Preferences::of(call, user).await
     }
 

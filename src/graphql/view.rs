@@ -173,6 +173,7 @@ impl ViewMutation {
     async fn join_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
+        call.makes(ctx, users.len()).await?;
         Ok(view::join(call.app, call.tenant, by, &key.into(), &users).await?.into())
     }
 
@@ -204,6 +205,7 @@ impl ViewMutation {
     /// that he is not in is `NOT_FOUND`. USER.
     async fn visit_view(&self, ctx: &Context<'_>, key: ViewKeyInput) -> Result<View> {
         let (call, user) = Call::user(ctx).await?;
+        call.makes(ctx, 1).await?;
         Ok(view::visit(call.app, call.tenant, user, &key.into()).await?.into())
     }
 

@@ -25,7 +25,7 @@ use super::session::{Place, Session, left};
 use super::{Server, cors, graphql, observe};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
-use crate::graphql::{Bucket, Viewer};
+use crate::graphql::{Allowance, Bucket, Viewer};
 use close::{Close, Ending, end};
 use message::{Output, Received, complete, error, next};
 
@@ -110,7 +110,7 @@ struct Client {
 
 impl Connection {
     fn new(server: Server, socket: WebSocket, place: Place) -> Self {
-        let messages = Bucket::full(server.app.config.limits.socket_rate, server.app.now());
+        let messages = Bucket::full(Allowance::a_minute(server.app.config.limits.socket_rate), server.app.now());
         let (operations, heard_at) = (StreamMap::new(), Instant::now());
         Self { server, socket, operations, place: Some(place), client: None, heard_at, is_pinged: false, messages }
     }
@@ -164,8 +164,8 @@ impl Connection {
     async fn hear(&mut self, message: Message, token: Option<&str>) -> Result<(), Ending> {
         self.heard_at = Instant::now();
         self.is_pinged = false;
-        let rate = self.server.app.config.limits.socket_rate;
-        if rate > 0 && self.messages.take(rate, 1, self.server.app.now()) > 0 {
+        let rate = Allowance::a_minute(self.server.app.config.limits.socket_rate);
+        if rate.many > 0 && self.messages.take(rate, 1, self.server.app.now()) > 0 {
             return end(Close::TooMany, "too many messages a minute");
         }
         let text = match message {

@@ -3,6 +3,7 @@
 mod answers;
 mod browsers;
 mod console;
+mod creating;
 mod documents;
 mod federation;
 mod filters;

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::auth::Role;
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
-pub use bucket::Bucket;
+pub use bucket::{Allowance, Bucket};
 use shared::Shared;
 
 /// Callers that are remembered. One who is forgotten begins anew with a full bucket.
@@ -21,53 +21,80 @@ const CALLERS: u64 = 100_000;
 /// The buckets of all callers.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    user: u32,
-    staff: u32,
+    user: Allowance,
+    staff: Allowance,
+    making: Allowance,
     /// Those of this node, which count where there is no Redis, or while it is away.
     buckets: Cache<Who, Arc<Mutex<Bucket>>>,
     shared: Option<Arc<Shared>>,
 }
 
-type Who = (TenantId, Role, String);
+/// What somebody has a bucket of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Operations,
+    Made,
+}
+
+type Who = (What, TenantId, Role, String);
 
 impl Rates {
     /// Full buckets of the sizes that the settings say.
     pub fn new(app: &App) -> Self {
         let limits = &app.config.limits;
-        let shared = app.config.redis_url.clone().map(|url| Arc::new(Shared::new(url)));
-        Self { user: limits.rate, staff: limits.staff_rate, buckets: Cache::new(CALLERS), shared }
+        Self {
+            user: Allowance::a_minute(limits.rate),
+            staff: Allowance::a_minute(limits.staff_rate),
+            making: Allowance::a_day(limits.user_makes),
+            buckets: Cache::new(CALLERS),
+            shared: app.config.redis_url.clone().map(|url| Arc::new(Shared::new(url))),
+        }
     }
 
     /// Takes so many operations out of a caller's bucket, which holds those of a minute; `RATE_LIMITED` where it has
     /// not got them. A single request is never larger than a full bucket. All who have no token share one.
     pub async fn take(&self, app: &Arc<App>, viewer: Option<&Viewer>, operations: usize) -> Result<()> {
         let role = viewer.map_or(Role::User, |viewer| viewer.role);
-        let rate = if role == Role::User { self.user } else { self.staff };
-        if rate == 0 || operations == 0 {
+        let of = if role == Role::User { self.user } else { self.staff };
+        let caller = match viewer {
+            Some(viewer) => (What::Operations, viewer.tenant.id, role, viewer.sub.clone()),
+            None => (What::Operations, TenantId::default(), role, String::new()),
+        };
+        let missing = self.missing(app, caller, of, operations).await;
+        if missing == 0 {
             return Ok(());
         }
-        let now = app.now();
-        let caller = match viewer {
-            Some(viewer) => (viewer.tenant.id, role, viewer.sub.clone()),
-            None => (TenantId::default(), role, String::new()),
-        };
+        Err(Error::RateLimited { what: "operations", retry_after: of.seconds(missing) })
+    }
+
+    /// The same for what a user makes, in a day, that stays: subscriptions, follows, preferences of actions, places in views.
+    /// Services and operators may make what they like.
+    pub async fn make(&self, app: &Arc<App>, viewer: &Viewer, things: usize) -> Result<()> {
+        if viewer.role != Role::User {
+            return Ok(());
+        }
+        let caller = (What::Made, viewer.tenant.id, viewer.role, viewer.sub.clone());
+        let missing = self.missing(app, caller, self.making, things).await;
+        if missing == 0 {
+            return Ok(());
+        }
+        let what = "subscriptions, follows, preferences and views for a day";
+        Err(Error::RateLimited { what, retry_after: self.making.seconds(missing) })
+    }
+
+    /// What is missing in a bucket for so many things; where nothing is, they were taken.
+    async fn missing(&self, app: &Arc<App>, caller: Who, of: Allowance, things: usize) -> i64 {
+        if of.many == 0 || things == 0 {
+            return 0;
+        }
         if let Some(shared) = &self.shared {
-            if let Some(missing) = shared.take(app, &caller, rate, operations).await {
-                return enough(rate, missing);
+            if let Some(missing) = shared.take(app, &caller, of, things).await {
+                return missing;
             }
             app.metrics.rate_alone.inc();
         }
-        let full = || Arc::new(Mutex::new(Bucket::full(rate, now)));
-        let bucket = self.buckets.get_with(caller, async { full() }).await;
-        let missing = bucket.lock().unwrap_or_else(PoisonError::into_inner).take(rate, operations, now);
-        enough(rate, missing)
+        let now = app.now();
+        let bucket = self.buckets.get_with(caller, async { Arc::new(Mutex::new(Bucket::full(of, now))) }).await;
+        bucket.lock().unwrap_or_else(PoisonError::into_inner).take(of, things, now)
     }
-}
-
-/// `RATE_LIMITED` where something is missing, with the time that it takes to come.
-fn enough(rate: u32, missing: i64) -> Result<()> {
-    if missing <= 0 {
-        return Ok(());
-    }
-    Err(Error::RateLimited { retry_after: bucket::seconds(rate, missing) })
 }

@@ -1,31 +1,57 @@
-//! A bucket of tokens: it holds those of a minute, and fills steadily.
+//! A bucket: it holds what somebody may do in a time, and fills steadily.
 
 use crate::clock::Millis;
 
-/// What one operation takes: so much of it comes back in a millisecond as there are operations in a minute.
-pub const OPERATION: i64 = 60_000;
+/// How much may be done in which time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Allowance {
+    pub many: u32,
+    pub millis: Millis,
+}
+
+impl Allowance {
+    /// So much in a minute.
+    pub fn a_minute(many: u32) -> Self {
+        Self { many, millis: 60 * 1000 }
+    }
+
+    /// So much in a day.
+    pub fn a_day(many: u32) -> Self {
+        Self { many, millis: 24 * 60 * 60 * 1000 }
+    }
+
+    /// How long it takes until what is missing has come, in seconds, at least 1.
+    pub fn seconds(self, missing: i64) -> u64 {
+        let per_second = i64::from(self.many) * 1000;
+        let seconds = missing.saturating_add(per_second - 1).div_euclid(per_second);
+        u64::try_from(seconds).unwrap_or(1).max(1)
+    }
+
+    fn full(self) -> i64 {
+        i64::from(self.many) * self.millis
+    }
+}
 
 /// What somebody has left.
 #[derive(Debug)]
 pub struct Bucket {
-    /// In 1/60,000 of an operation.
+    /// Of each thing there are as many parts as the allowance has milliseconds: so many of them come back in one as it has things.
     left: i64,
     looked_at: Millis,
 }
 
 impl Bucket {
-    /// All operations of a minute.
-    pub fn full(rate: u32, now: Millis) -> Self {
-        Self { left: i64::from(rate) * OPERATION, looked_at: now }
+    /// All that is allowed.
+    pub fn full(of: Allowance, now: Millis) -> Self {
+        Self { left: of.full(), looked_at: now }
     }
 
-    /// Takes so many operations, at most a full bucket; returns what is missing for that, and takes nothing then.
-    pub fn take(&mut self, rate: u32, operations: usize, now: Millis) -> i64 {
-        let (rate, full) = (i64::from(rate), i64::from(rate) * OPERATION);
+    /// Takes so much, at most a full bucket; returns the parts that are missing for that, and takes nothing then.
+    pub fn take(&mut self, of: Allowance, things: usize, now: Millis) -> i64 {
         let passed = now.saturating_sub(self.looked_at).max(0);
-        self.left = self.left.saturating_add(passed.saturating_mul(rate)).min(full);
+        self.left = self.left.saturating_add(passed.saturating_mul(of.many.into())).min(of.full());
         self.looked_at = self.looked_at.max(now);
-        let asked = i64::try_from(operations).unwrap_or(i64::MAX).saturating_mul(OPERATION).min(full);
+        let asked = i64::try_from(things).unwrap_or(i64::MAX).saturating_mul(of.millis).min(of.full());
         if asked > self.left {
             return asked - self.left;
         }
@@ -34,27 +60,20 @@ impl Bucket {
     }
 }
 
-/// How long it takes until what is missing has come, in seconds, at least 1.
-pub fn seconds(rate: u32, missing: i64) -> u64 {
-    let per_second = i64::from(rate) * 1000;
-    let seconds = missing.saturating_add(per_second - 1).div_euclid(per_second);
-    u64::try_from(seconds).unwrap_or(1).max(1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Bucket, seconds};
+    use super::{Allowance, Bucket};
 
     fn wait(bucket: &mut Bucket, operations: usize, now: i64) -> Option<u64> {
-        match bucket.take(60, operations, now) {
+        match bucket.take(Allowance::a_minute(60), operations, now) {
             0 => None,
-            missing => Some(seconds(60, missing)),
+            missing => Some(Allowance::a_minute(60).seconds(missing)),
         }
     }
 
     #[test]
     fn a_bucket_fills_by_the_second_and_says_how_long() {
-        let mut bucket = Bucket::full(60, 0);
+        let mut bucket = Bucket::full(Allowance::a_minute(60), 0);
         assert_eq!(wait(&mut bucket, 59, 0), None);
         assert_eq!(wait(&mut bucket, 3, 0), Some(2));
         assert_eq!(wait(&mut bucket, 1, 0), None);

@@ -13,7 +13,7 @@ use redis::{Client, RedisError, Script};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::Who;
+use super::{Allowance, Who};
 use crate::app::App;
 use crate::error::{Error, Result};
 
@@ -49,12 +49,12 @@ impl Shared {
         Self { url, script: Script::new(include_str!("take.lua")), link }
     }
 
-    /// Takes operations out of a caller's bucket, and returns what is missing for that, as `Bucket::take` does; nothing
+    /// Takes things out of a caller's bucket, and returns what is missing for that, as `Bucket::take` does; nothing
     /// where Redis cannot say.
-    pub async fn take(self: &Arc<Self>, app: &Arc<App>, who: &Who, rate: u32, operations: usize) -> Option<i64> {
+    pub async fn take(self: &Arc<Self>, app: &Arc<App>, who: &Who, of: Allowance, things: usize) -> Option<i64> {
         let (mut connection, prefix) = self.link(app).await?;
         let mut call = self.script.prepare_invoke();
-        call.key(key(&prefix, who)).arg(rate).arg(operations);
+        call.key(key(&prefix, who)).arg(of.many).arg(things).arg(of.millis);
         let answered = timeout(PATIENCE, call.invoke_async(&mut connection)).await;
         let Ok(answer): Result<Result<i64, RedisError>, _> = answered else {
             self.lost(app, &"it does not answer in time");
@@ -112,7 +112,7 @@ impl Shared {
 }
 
 /// Where a caller's bucket is kept: it does not tell who he is.
-fn key(prefix: &str, (tenant, role, sub): &Who) -> String {
-    let digest = Sha256::digest(format!("{tenant}:{role}:{sub}"));
+fn key(prefix: &str, (what, tenant, role, sub): &Who) -> String {
+    let digest = Sha256::digest(format!("{what:?}:{tenant}:{role}:{sub}"));
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(&digest[..16]))
 }

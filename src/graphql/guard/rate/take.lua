@@ -1,9 +1,10 @@
--- Takes ARGV[2] operations out of the bucket KEYS[1], which holds the ARGV[1] of a minute, by the clock of Redis: that of the
--- nodes may differ. Returns what is missing, in 1/60,000 of an operation; 0 where it was taken. As bucket.rs has it.
-local rate, asked = tonumber(ARGV[1]), tonumber(ARGV[2]) * 60000
+-- Takes ARGV[2] things out of the bucket KEYS[1], which holds the ARGV[1] of ARGV[3] milliseconds, by the clock of Redis: that of
+-- the nodes may differ. Returns the parts that are missing, of which a thing has ARGV[3]; 0 where it was taken. As bucket.rs has it.
+local rate, millis = tonumber(ARGV[1]), tonumber(ARGV[3])
+local asked = tonumber(ARGV[2]) * millis
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local full = rate * 60000
+local full = rate * millis
 local kept = redis.call('HMGET', KEYS[1], 'left', 'at')
 local left, at = tonumber(kept[1] or full), tonumber(kept[2] or now)
 left = math.min(full, left + math.max(0, now - at) * rate)
@@ -11,6 +12,6 @@ asked = math.min(asked, full)
 local missing = 0
 if asked > left then missing = asked - left else left = left - asked end
 redis.call('HSET', KEYS[1], 'left', string.format('%.0f', left), 'at', string.format('%.0f', math.max(at, now)))
--- After a minute it is full again, and need not be kept.
-redis.call('PEXPIRE', KEYS[1], 61000)
+-- After that time it is full again, and need not be kept.
+redis.call('PEXPIRE', KEYS[1], millis + 1000)
 return missing
