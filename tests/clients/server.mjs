@@ -55,8 +55,10 @@ export function token(tenant, sub, role = 'user', seconds = 3600) {
 
 /** A server over an SQLite database of its own, that can be ended in any way and started again at the same address. */
 export class Server {
-  static async start() {
+  /** With further settings, as variables of the environment. */
+  static async start(settings = {}) {
     const server = new Server();
+    server.settings = settings;
     server.folder = await mkdtemp(join(tmpdir(), 'tidings-clients-'));
     server.port = await freePort();
     await server.run();
@@ -72,6 +74,7 @@ export class Server {
         TIDINGS_LISTEN: `127.0.0.1:${this.port}`,
         TIDINGS_LOG: 'error',
         TIDINGS_SECRET: SECRET,
+        ...this.settings,
       },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
@@ -91,14 +94,19 @@ export class Server {
     return code;
   }
 
-  /** The data that a request gives; it fails where there is none. */
-  async ask(token, query, variables = {}) {
+  /** What is answered to a request. */
+  async answer(token, query, variables = {}) {
     const answer = await fetch(`http://127.0.0.1:${this.port}/graphql`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ query, variables }),
     });
-    const { data, errors } = await answer.json();
+    return answer.json();
+  }
+
+  /** The data that a request gives; it fails where there is none. */
+  async ask(token, query, variables = {}) {
+    const { data, errors } = await this.answer(token, query, variables);
     if (errors) throw new Error(JSON.stringify(errors));
     return data;
   }
