@@ -73,7 +73,7 @@ pub fn upgrade(
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }
     // Whoever has not shown a token yet takes up as much as anybody else.
-    let place = match server.sessions.place() {
+    let place = match server.sessions.place_of_newcomer() {
         Ok(place) => place,
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
