@@ -2,12 +2,15 @@
 
 mod answers;
 mod browsers;
+mod connections;
 mod console;
 mod documents;
 mod federation;
+mod fragments;
 mod limits;
 mod merging;
 mod rate;
+mod stuck;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
