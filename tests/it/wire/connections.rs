@@ -183,6 +183,8 @@ async fn health_and_figures_have_an_address_of_their_own() {
             let answer = get(&admin, path).await;
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
         }
+        let (is_content, said) = Process::doctor("sqlite::memory:", &[("TIDINGS_ADMIN_LISTEN", &admin)]);
+        assert!(!is_content && said.contains("WRONG admin address"), "{said}");
         drop(socket);
         node.stop().await;
     })
