@@ -120,7 +120,11 @@ async fn retraction(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], to: 
         overview::of(app, tenant, users, &overview::Wish { cap: Some(99), ..overview::Wish::default() }).await?;
     }
     let found = notification::page(app, tenant, &notification::Filter::default(), 1, None).await?;
-    let newest = found.first().filter(|of| of.seq == Some(seq)).ok_or_else(|| Error::internal("it is not there"))?;
+    let newest = found
+        .notifications
+        .first()
+        .filter(|of| of.seq == Some(seq))
+        .ok_or_else(|| Error::internal("it is not there"))?;
     let begun = Instant::now();
     notification::retract(app, tenant, newest.id).await?;
     let took: Duration = begun.elapsed();

@@ -1,5 +1,6 @@
 //! Settings: read from the environment or the command line once, at start-up, and nowhere else.
 
+mod connections;
 mod limits;
 mod log;
 mod wire;
@@ -12,6 +13,7 @@ use clap::Args;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+pub use connections::{ConnectionsConfig, Networks};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
 pub use wire::WireConfig;
@@ -51,6 +53,8 @@ pub struct Config {
         allow_negative_numbers = true
     )]
     pub clock_offset_millis: i64,
+    #[command(flatten)]
+    pub connections: ConnectionsConfig,
     #[command(flatten)]
     pub wire: WireConfig,
     #[command(flatten)]

@@ -5,6 +5,7 @@ pub mod cors;
 mod events;
 mod graphql;
 mod observe;
+mod serve;
 mod session;
 mod socket;
 
@@ -18,13 +19,13 @@ use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
 use crate::app::App;
 use crate::error::{Ailment, Error, Result};
 use crate::graphql::Schema;
+use serve::Door;
 use session::Sessions;
 
 /// How long requests under way may take once the server was told to stop.
@@ -47,20 +48,30 @@ impl Server {
         Self { schema: Schema::new(app.clone()), sessions: Sessions::new(app.clone()), app }
     }
 
-    /// All that is served.
+    /// All that is served to everybody.
     pub fn routes(&self) -> Router {
         let mut api = Router::new().route("/graphql", get(graphql::get).post(graphql::post));
         if let Some(cors) = cors::layer(&self.app.config) {
             api = api.layer(cors);
         }
-        api.route("/console", get(console::page))
+        let mut routes = api
+            .route("/console", get(console::page))
             .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
-            .route("/healthz", get(async || "alive\n"))
-            .route("/readyz", get(ready))
-            .route("/metrics", get(metrics))
-            .layer(from_fn_with_state(self.clone(), observe::observe))
-            .with_state(self.clone())
+            .merge(health());
+        if self.app.config.connections.admin_listen.is_none() {
+            routes = routes.route("/metrics", get(metrics));
+        }
+        self.observed(routes)
+    }
+
+    /// All that is served where `TIDINGS_ADMIN_LISTEN` says.
+    fn admin_routes(&self) -> Router {
+        self.observed(health().route("/metrics", get(metrics)))
+    }
+
+    fn observed(&self, routes: Router<Self>) -> Router {
+        routes.layer(from_fn_with_state(self.clone(), observe::observe)).with_state(self.clone())
     }
 
     /// Serves until `stop` is over; then `/readyz` says no, sessions are asked to come back elsewhere over three seconds,
@@ -74,26 +85,39 @@ impl Server {
             // Nobody waits for it where the server has failed already.
             let _ = told.send(());
         };
-        // What is small goes out at once, rather than when what went before it was acknowledged.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
+        let admin = match self.app.config.connections.admin_listen {
+            Some(address) => Some(listen(address).map_err(|error| {
+                Error::Config(format!("TIDINGS_ADMIN_LISTEN={address} cannot be listened on: {error}"))
+            })?),
+            None => None,
+        };
+        // Until the end, so that whoever asks meanwhile is told that we are stopping.
+        let administered = async {
+            match admin {
+                Some(listener) => {
+                    let door = Door::admin(&self.app);
+                    serve::serve(door, listener, self.admin_routes(), std::future::pending()).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
         let served = async {
-            axum::serve(listener, self.routes()).with_graceful_shutdown(stop).await?;
+            serve::serve(Door::public(&self.app), listener, self.routes(), stop).await;
             // Sockets have left their connections, so that these do not wait for them.
             self.sessions.gone().await;
             // Mutations go on although their clients have gone.
             self.schema.landed().await;
-            Ok::<_, std::io::Error>(())
         };
         let grace = async {
             let _ = stopped.await;
             tokio::time::sleep(GRACE).await;
         };
         tokio::select! {
-            served = served => served.map_err(Error::internal),
-            () = grace => Ok(()),
+            () = served => {}
+            () = grace => {}
+            () = administered => {}
         }
+        Ok(())
     }
 }
 
@@ -105,6 +129,11 @@ pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(u32::from(u16::MAX))
+}
+
+/// How we are, for whoever watches over us.
+fn health() -> Router<Server> {
+    Router::new().route("/healthz", get(async || "alive\n")).route("/readyz", get(ready))
 }
 
 /// For Prometheus.

@@ -243,9 +243,11 @@ async fn doctor(config: Config) -> Result<()> {
         }
         Err(error) => say("database", Err(error)),
     }
-    let free = tidings::http::listen(config.listen);
-    let busy = |error| Error::Config(format!("{} cannot be listened on: {error}", config.listen));
-    say("address", free.map(|_| format!("{} is free", config.listen)).map_err(busy));
+    for (what, address) in [("address", Some(config.listen)), ("admin address", config.connections.admin_listen)] {
+        let Some(address) = address else { continue };
+        let busy = |error| Error::Config(format!("{address} cannot be listened on: {error}"));
+        say(what, tidings::http::listen(address).map(|_| format!("{address} is free")).map_err(busy));
+    }
     if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} thing(s) to mend"))) }
 }
 

@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-pub use labels::{Caller, Connections, Http, Published, Requests, Timed};
+pub use labels::{Caller, Connections, Http, Published, Requests, Timed, Why};
 
 /// Bounds of the histogram of requests, in seconds: an overview takes a millisecond, the longest allowed operation 10 s.
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -43,6 +43,12 @@ pub struct Metrics {
     pub rate_alone: Counter,
     /// Answers by HTTP status, whatever was asked for.
     pub http_answers: Family<Http, Counter>,
+    /// Open connections of clients, sockets among them.
+    pub http_connections: Gauge,
+    /// Connections of clients that were closed at once, or not even accepted.
+    http_connections_refused: Family<Why, Counter>,
+    /// Connections of clients that were closed for what they did not do, or to make room for others.
+    http_connections_dropped: Family<Why, Counter>,
     /// Notifications that were published.
     pub published: Family<Published, Counter>,
     /// Turns of tenants in what goes on in the background that failed.
@@ -103,6 +109,10 @@ impl Default for Metrics {
             rate_shared: of.counted("rate_shared", "Whether rates are counted together with other nodes"),
             rate_alone: of.counted("rate_alone", "Operations whose rate Redis did not count in time"),
             http_answers: of.counted("http_answers", "HTTP answers"),
+            http_connections: of.counted("http_connections", "Open connections of clients"),
+            http_connections_refused: of.counted("http_connections_refused", "Connections of clients refused"),
+            http_connections_dropped: of
+                .counted("http_connections_dropped", "Connections of clients closed by the server"),
             published: of.counted("published", "Notifications published"),
             tenants_passed_over: of.counted("tenants_passed_over", "Turns of tenants in the background that failed"),
             syncs: of.counted("syncs", "Inboxes brought up to the end of the log"),
@@ -146,6 +156,16 @@ impl Metrics {
         if let Some(took) = took {
             self.request_time.get_or_create(&Timed { kind }).observe(took.as_secs_f64());
         }
+    }
+
+    /// A connection of a client was refused, because of this.
+    pub fn refused(&self, why: &'static str) {
+        self.http_connections_refused.get_or_create(&Why { why }).inc();
+    }
+
+    /// A connection of a client was closed, because of this.
+    pub fn dropped(&self, why: &'static str) {
+        self.http_connections_dropped.get_or_create(&Why { why }).inc();
     }
 
     /// A pool of this name has so many connections, of which so many are idle.

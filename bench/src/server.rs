@@ -41,6 +41,7 @@ impl Server {
         command.args(["serve", "--log", "warn"]).env_clear().env("TIDINGS_LISTEN", address.to_string());
         command.envs([("DATABASE_URL", url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_RETENTION_DAYS", "3650")]);
         command.envs([("TIDINGS_RATE", "0"), ("TIDINGS_SOCKET_RATE", "0"), ("TIDINGS_SESSIONS", "100000")]);
+        command.env("TIDINGS_MAX_CONNECTIONS", "110000");
         command.env("TIDINGS_CONNECTIONS", connections.to_string()).envs(settings.iter().copied());
         Self::spawn(command, address).await
     }

@@ -2,19 +2,21 @@
 
 pub mod answer;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_graphql::parser::types::OperationType;
 use async_graphql::{Request, Variables};
 use axum::body::Body;
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
-use axum::extract::{Query, State};
+use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::serve::Line;
 use super::{Server, events, socket};
 use crate::auth::{Claims, Role};
 use crate::clock::calendar;
@@ -41,10 +43,11 @@ pub async fn get(
     State(server): State<Server>,
     headers: HeaderMap,
     Query(address): Query<Address>,
+    line: Option<Extension<Arc<Line>>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     if headers.contains_key(header::UPGRADE) {
-        return socket::upgrade(server, &headers, upgrade);
+        return socket::upgrade(server, &headers, line.map(|Extension(line)| line), upgrade);
     }
     let Some(media) = media(&headers) else { return not_acceptable() };
     let caller = match counted(&server, &headers, media).await {

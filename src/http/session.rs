@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,14 +27,22 @@ struct Inner {
     open: Mutex<HashMap<Who, u32>>,
     /// How many there are, and whether they are to leave.
     count: watch::Sender<u32>,
+    /// How many of them have not shown a token yet.
+    newcomers: AtomicU32,
     is_stopping: watch::Sender<bool>,
 }
 
 type Who = (TenantId, crate::auth::Role, String);
 
+/// The least that newcomers may have.
+const NEWCOMERS: u32 = 10;
+
 /// Room for one of them, until it is dropped; nobody need know yet whose it will be.
 #[derive(Debug)]
-pub struct Place(Sessions);
+pub struct Place {
+    sessions: Sessions,
+    is_newcomers: bool,
+}
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
@@ -49,6 +58,7 @@ impl Sessions {
             app,
             open: Mutex::default(),
             count: watch::Sender::new(0),
+            newcomers: AtomicU32::new(0),
             is_stopping: watch::Sender::new(false),
         }))
     }
@@ -66,7 +76,27 @@ impl Sessions {
             return Err(Error::Unavailable(format!("this node has {most} sessions already")));
         }
         app.metrics.sessions.inc();
-        Ok(Place(self.clone()))
+        Ok(Place { sessions: self.clone(), is_newcomers: false })
+    }
+
+    /// Room for one more of whom no token is known yet. A tenth is for them all together, so that they leave room for others.
+    pub fn place_of_newcomer(&self) -> Result<Place> {
+        let Inner { app, newcomers, .. } = &*self.0;
+        let most = (app.config.sessions / 10).max(NEWCOMERS);
+        let more = |count| (count < most).then_some(count + 1);
+        if newcomers.fetch_update(Relaxed, Relaxed, more).is_err() {
+            return Err(Error::Unavailable(format!("{most} sockets have not shown a token yet")));
+        }
+        match self.place() {
+            Ok(mut place) => {
+                place.is_newcomers = true;
+                Ok(place)
+            }
+            Err(error) => {
+                newcomers.fetch_sub(1, Relaxed);
+                Err(error)
+            }
+        }
     }
 
     /// Asks all of them to leave.
@@ -95,9 +125,9 @@ impl Sessions {
 
 impl Place {
     /// The session of a viewer who takes it; `UNAVAILABLE` where he has as many as he may.
-    pub fn taken(self, viewer: &Viewer) -> Result<Session> {
+    pub fn taken(mut self, viewer: &Viewer) -> Result<Session> {
         let who = (viewer.tenant.id, viewer.role, viewer.sub.clone());
-        let Inner { app, open, .. } = &*self.0.0;
+        let Inner { app, open, .. } = &*self.sessions.0;
         let most = app.config.sessions_per_user;
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         let own = open.entry(who.clone()).or_default();
@@ -106,13 +136,24 @@ impl Place {
         }
         *own += 1;
         drop(open);
+        self.comes_in();
         Ok(Session { place: self, who })
+    }
+}
+
+impl Place {
+    /// It is nobody's any more who has not shown a token.
+    fn comes_in(&mut self) {
+        if std::mem::take(&mut self.is_newcomers) {
+            self.sessions.0.newcomers.fetch_sub(1, Relaxed);
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Inner { app, count, .. } = &*self.0.0;
+        self.comes_in();
+        let Inner { app, count, .. } = &*self.sessions.0;
         count.send_modify(|count| *count -= 1);
         app.metrics.sessions.dec();
     }
@@ -120,7 +161,7 @@ impl Drop for Place {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let mut open = self.place.0.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.place.sessions.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = open.get_mut(&self.who) {
             *own -= 1;
             if *own == 0 {

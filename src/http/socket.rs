@@ -4,9 +4,11 @@
 //! One task a socket. What it waits for besides its client are its operations, the end of its token, and the end of
 //! the server.
 
+mod client;
 mod close;
 mod message;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_graphql::Request;
@@ -21,11 +23,12 @@ use tokio_stream::StreamMap;
 use tracing::Instrument;
 
 use super::graphql::answer::{JSON, described, refusal};
-use super::session::{Place, Session, left};
+use super::serve::Line;
+use super::session::{Place, left};
 use super::{Server, cors, graphql, observe};
-use crate::auth::Claims;
 use crate::error::{Error, Result};
-use crate::graphql::{Allowance, Bucket, Viewer};
+use crate::graphql::{Allowance, Bucket};
+use client::{Client, admit, check};
 use close::{Close, Ending, end};
 use message::{Output, Received, complete, error, next};
 
@@ -33,6 +36,9 @@ const PROTOCOL: &str = "graphql-transport-ws";
 
 /// The most bytes of a message from a client. One of up to twice as many is told so, a longer one is not even read.
 const MESSAGE_BYTES: usize = 64 * 1024;
+
+/// A message counts one towards the rate for each of these that it begins.
+const KIB: u64 = 1024;
 
 /// What is read from a client at once. Each socket keeps as much; what clients send is seldom longer.
 const READ_BYTES: usize = 1024;
@@ -56,6 +62,7 @@ const OPERATIONS: usize = 32;
 pub fn upgrade(
     server: Server,
     headers: &HeaderMap,
+    line: Option<Arc<Line>>,
     upgrade: std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let upgrade = match upgrade {
@@ -73,7 +80,7 @@ pub fn upgrade(
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }
     // Whoever has not shown a token yet takes up as much as anybody else.
-    let place = match server.sessions.place() {
+    let place = match server.sessions.place_of_newcomer() {
         Ok(place) => place,
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
@@ -85,12 +92,14 @@ pub fn upgrade(
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES)
-        .on_upgrade(move |socket| Connection::new(server, socket, place).serve(token).instrument(span))
+        .on_upgrade(move |socket| Connection::new(server, socket, line, place).serve(token).instrument(span))
 }
 
 struct Connection {
     server: Server,
     socket: WebSocket,
+    /// Counts what is read; there is none where no network is.
+    line: Option<Arc<Line>>,
     operations: StreamMap<String, BoxStream<'static, Output>>,
     /// Until somebody shows a token, whose session it then is.
     place: Option<Place>,
@@ -101,18 +110,24 @@ struct Connection {
     messages: Bucket,
 }
 
-/// Who has shown a token.
-struct Client {
-    viewer: Viewer,
-    expires_at: Instant,
-    _session: Session,
-}
-
 impl Connection {
-    fn new(server: Server, socket: WebSocket, place: Place) -> Self {
+    fn new(server: Server, socket: WebSocket, line: Option<Arc<Line>>, place: Place) -> Self {
+        if let Some(line) = &line {
+            line.upgraded();
+        }
         let messages = Bucket::full(Allowance::a_minute(server.app.config.limits.socket_rate), server.app.now());
         let (operations, heard_at) = (StreamMap::new(), Instant::now());
-        Self { server, socket, operations, place: Some(place), client: None, heard_at, is_pinged: false, messages }
+        Self {
+            server,
+            socket,
+            line,
+            operations,
+            place: Some(place),
+            client: None,
+            heard_at,
+            is_pinged: false,
+            messages,
+        }
     }
 
     /// From the upgrade to the close. `token` was sent with the upgrade, and counts where the init has none.
@@ -165,7 +180,10 @@ impl Connection {
         self.heard_at = Instant::now();
         self.is_pinged = false;
         let rate = Allowance::a_minute(self.server.app.config.limits.socket_rate);
-        if rate.many > 0 && self.messages.take(rate, 1, self.server.app.now()) > 0 {
+        // Of what comes in fragments, frames are as many as one likes: what a message took on the wire counts, too.
+        let bytes = self.line.as_ref().map_or(0, |line| line.heard());
+        let count = usize::try_from(bytes.div_ceil(KIB)).unwrap_or(usize::MAX).max(1);
+        if rate.many > 0 && self.messages.take(rate, count, self.server.app.now()) > 0 {
             return end(Close::TooMany, "too many messages a minute");
         }
         let text = match message {
@@ -278,23 +296,4 @@ impl Connection {
 
 async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
     timeout(WRITE_WITHIN, writing).await.map_err(|_| None)?.map_err(|_| None)
-}
-
-/// The client behind a token, if he may have one session more.
-async fn admit(server: &Server, place: Place, token: Option<String>) -> Result<Client, Ending> {
-    let (viewer, claims) = check(server, token).await?;
-    let session = turned_away(place.taken(&viewer))?;
-    Ok(Client { viewer, expires_at: Instant::now() + left(&server.app, &claims), _session: session })
-}
-
-async fn check(server: &Server, token: Option<String>) -> Result<(Viewer, Claims), Ending> {
-    turned_away(graphql::verified(server, token.as_deref()).await)
-}
-
-/// A client that is not admitted shows another token, or comes again later.
-fn turned_away<T>(admitted: Result<T>) -> Result<T, Ending> {
-    admitted.map_err(|error| {
-        let is_unknown = matches!(error, Error::Unauthenticated(_));
-        Some((if is_unknown { Close::Forbidden } else { Close::TryAgainLater }, error.to_string()))
-    })
 }

@@ -35,6 +35,13 @@ pub struct Http {
     pub status: u16,
 }
 
+/// A connection of a client that the server did not want.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Why {
+    /// Of those that were refused `full`, `address` or `accept`; of those that were closed `headers`, `idle`, `taking` or `room`.
+    pub why: &'static str,
+}
+
 /// A notification that was published.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Published {

@@ -2,14 +2,17 @@
 
 mod answers;
 mod browsers;
+mod connections;
 mod console;
 mod creating;
 mod documents;
 mod federation;
 mod filters;
+mod fragments;
 mod limits;
 mod merging;
 mod rate;
+mod stuck;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};

@@ -174,6 +174,30 @@ async fn a_node_has_so_many_sessions_and_no_more() {
 }
 
 #[tokio::test]
+async fn sockets_without_a_token_leave_room_for_others() {
+    with_settings(
+        Kind::Sqlite,
+        |config| config.sessions = 12,
+        async |app| {
+            let node = app.listen().await;
+            let mut silent = Vec::new();
+            for _ in 0..10 {
+                silent.push(Socket::connect(&node.address).await);
+            }
+            let refusal = Socket::try_connect(&node.address, "graphql-transport-ws").await.err().unwrap();
+            assert!(refusal.contains("503"), "{refusal}");
+            // Who shows a token makes room for the next without one.
+            silent[0].say(init(&app.user("ada").token)).await;
+            assert_eq!(silent[0].hear().await["type"], "connection_ack");
+            silent.push(Socket::connect(&node.address).await);
+            drop(silent);
+            node.stop().await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn the_token_of_the_upgrade_counts_where_the_init_has_none() {
     with(Kind::Sqlite, async |app| {
         let node = app.listen().await;

@@ -22,7 +22,7 @@ use tidings::http::Server;
 
 pub use actor::{Actor, everyone};
 pub use database::{Kind, everything_must_be_tested};
-pub use process::{Process, Redis};
+pub use process::{Process, Redis, free_port};
 pub use server::Server as OwnServer;
 pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket, VIEWS};
 

@@ -68,6 +68,22 @@ impl Process {
         command.spawn().expect("the server starts")
     }
 
+    /// With so many files that it may open.
+    pub async fn start_with_files(url: &str, files: u32) -> Self {
+        let server = Self::start(url).await;
+        let limit = format!("--nofile={files}:{files}");
+        let limited = Command::new("prlimit").arg(limit).arg("--pid").arg(server.child.id().to_string()).status();
+        assert!(limited.expect("there is prlimit").success());
+        server
+    }
+
+    /// Bytes of memory that it has.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs on Linux");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says what it has");
+        resident.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") * 1024
+    }
+
     /// Whether `tidings doctor` is content, and what it says.
     pub fn doctor(url: &str, further: &[(&str, &str)]) -> (bool, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));

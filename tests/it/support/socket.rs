@@ -8,6 +8,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 /// How long anything may take until the test has failed.
@@ -100,6 +102,36 @@ impl Socket {
     pub async fn say_text(&mut self, text: &str) {
         // Whether the server still listens shows when it is heard.
         let _ = self.0.send(Message::text(text)).await;
+    }
+
+    /// Says a message in frames of so many bytes; whether the socket took them.
+    pub async fn say_in_fragments(&mut self, text: &str, bytes: usize) -> bool {
+        let count = text.len().div_ceil(bytes);
+        for (number, part) in text.as_bytes().chunks(bytes).enumerate() {
+            let code = if number == 0 { Data::Text } else { Data::Continue };
+            let frame = Frame::message(part.to_vec(), OpCode::Data(code), number + 1 == count);
+            if self.0.feed(Message::Frame(frame)).await.is_err() {
+                return false;
+            }
+        }
+        self.0.flush().await.is_ok()
+    }
+
+    /// Says frames of a message that has no end, and nothing in them, until the socket is closed.
+    pub async fn say_fragments_until_closed(&mut self) {
+        let mut code = Data::Text;
+        loop {
+            for _ in 0..1024 {
+                let frame = Frame::message(Vec::new(), OpCode::Data(code), false);
+                if self.0.feed(Message::Frame(frame)).await.is_err() {
+                    return;
+                }
+                code = Data::Continue;
+            }
+            if self.0.flush().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// The next message; nothing where the socket is closed or broken.

@@ -1,0 +1,28 @@
+//! How many files the system lets this process open: each connection is one.
+
+/// What is open besides connections and the database.
+const OTHERS: u64 = 64;
+
+/// Files of a connection to the database: SQLite has three for each.
+const OF_DATABASE: u64 = 3;
+
+/// How many connections there is room for of those that are asked for, after what the system allows was raised as far as
+/// needed and possible.
+#[cfg(unix)]
+pub fn room(asked: u32, database: u32) -> u32 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let others = OTHERS + OF_DATABASE * u64::from(database);
+    let needed = others + u64::from(asked);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let Some(allowed) = current.filter(|allowed| *allowed < needed) else { return asked };
+    let raised = maximum.map_or(needed, |most| most.min(needed));
+    let is_raised = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_ok();
+    let room = if is_raised { raised } else { allowed }.saturating_sub(others).max(1);
+    u32::try_from(room).map_or(asked, |room| room.min(asked))
+}
+
+#[cfg(not(unix))]
+pub fn room(asked: u32, _database: u32) -> u32 {
+    asked
+}

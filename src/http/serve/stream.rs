@@ -1,0 +1,92 @@
+//! The bytes of a connection, counted.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::door::Place;
+use super::line::Line;
+
+/// What Linux keeps to be sent of a connection. It would keep megabytes, and say that there is room for more only when a third of
+/// them was taken: a slow client would look for minutes as if it took nothing.
+#[cfg(target_os = "linux")]
+fn tune(io: &TcpStream) {
+    const UNSENT_BYTES: u32 = 64 * 1024;
+    const TAKING: std::time::Duration = std::time::Duration::from_secs(super::line::Patience::DEFAULT.taking as u64);
+    let socket = socket2::SockRef::from(io);
+    let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES);
+    // A peer that has vanished is missed as soon as one that takes nothing.
+    let _ = socket.set_tcp_user_timeout(Some(TAKING));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tune(_io: &TcpStream) {}
+
+/// What comes and goes over a connection. It holds the connection's place, also when it has become a socket.
+#[derive(Debug)]
+pub struct Stream {
+    io: TcpStream,
+    line: Arc<Line>,
+    _place: Place,
+}
+
+impl Stream {
+    pub fn new(io: TcpStream, line: Arc<Line>, place: Place) -> Self {
+        // What is small goes out at once, rather than when what went before it was acknowledged.
+        let _ = io.set_nodelay(true);
+        tune(&io);
+        Self { io, line, _place: place }
+    }
+
+    fn written<T>(&self, written: Poll<T>) -> Poll<T> {
+        self.line.has_written(written.is_pending());
+        written
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
+        if self.line.has_read(buffer.filled().len() - before) {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Ready(Err(io::Error::other("too many fragments without a message")))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.written(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.written(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}

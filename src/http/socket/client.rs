@@ -1,0 +1,36 @@
+//! Who is at the other end of a socket.
+
+use tokio::time::Instant;
+
+use super::close::{Close, Ending};
+use crate::auth::Claims;
+use crate::error::{Error, Result};
+use crate::graphql::Viewer;
+use crate::http::session::{Place, Session, left};
+use crate::http::{Server, graphql};
+
+/// Who has shown a token.
+pub struct Client {
+    pub viewer: Viewer,
+    pub expires_at: Instant,
+    _session: Session,
+}
+
+/// The client behind a token, if he may have one session more.
+pub async fn admit(server: &Server, place: Place, token: Option<String>) -> Result<Client, Ending> {
+    let (viewer, claims) = check(server, token).await?;
+    let session = turned_away(place.taken(&viewer))?;
+    Ok(Client { viewer, expires_at: Instant::now() + left(&server.app, &claims), _session: session })
+}
+
+pub async fn check(server: &Server, token: Option<String>) -> Result<(Viewer, Claims), Ending> {
+    turned_away(graphql::verified(server, token.as_deref()).await)
+}
+
+/// A client that is not admitted shows another token, or comes again later.
+fn turned_away<T>(admitted: Result<T>) -> Result<T, Ending> {
+    admitted.map_err(|error| {
+        let is_unknown = matches!(error, Error::Unauthenticated(_));
+        Some((if is_unknown { Close::Forbidden } else { Close::TryAgainLater }, error.to_string()))
+    })
+}

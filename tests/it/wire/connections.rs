@@ -1,0 +1,211 @@
+//! Connections that do nothing, take nothing, or are too many: they go, and nobody else does.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tidings::config::Config;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use super::stuck::counted;
+use crate::support::{Kind, PATIENCE, Process, Socket, free_port, with_settings};
+
+/// The time-outs of connections pass ten times as fast.
+pub fn quick(settings: &mut Config) {
+    settings.connections.connection_second_millis = 100;
+}
+
+/// A connection over which this was sent.
+pub async fn connected(address: &str, said: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // One that is refused may have gone again.
+    let _ = stream.write_all(said).await;
+    stream
+}
+
+/// Waits until the server closes a connection; gives what it said before.
+pub async fn until_closed(stream: &mut TcpStream) -> String {
+    let mut said = Vec::new();
+    // One that is reset is closed, too.
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("it is closed in time");
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// Whether a new connection is answered.
+async fn is_alive(address: &str) -> bool {
+    let mut stream = connected(address, b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
+    until_closed(&mut stream).await.ends_with("alive\n")
+}
+
+/// Asks over a connection that stays open.
+async fn asked(stream: &mut TcpStream) -> bool {
+    let mut answer = [0; 1024];
+    let is_sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await.is_ok();
+    is_sent && timeout(PATIENCE, stream.read(&mut answer)).await.unwrap().is_ok_and(|count| count > 0)
+}
+
+#[tokio::test]
+async fn connections_without_a_request_are_closed() {
+    with_settings(Kind::Sqlite, quick, async |app| {
+        let node = app.listen().await;
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        let beginnings: [&[u8]; 6] =
+            [b"", b"GET /hea", b"GET /healthz HTTP/1.1\r\nx: ", &preface[..9], preface, settings];
+        let mut silent = Vec::new();
+        for said in beginnings {
+            silent.push(connected(&node.address, said).await);
+        }
+        // One that says a little every now and then has no more time than others.
+        let mut slow = connected(&node.address, b"GET /healthz HTTP/1.1\r\n").await;
+        let (mut reading, mut writing) = slow.split();
+        let saying = async {
+            while writing.write_all(b"x: y\r\n").await.is_ok() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let mut byte = [0];
+        tokio::select! {
+            closed = timeout(PATIENCE, reading.read(&mut byte)) => assert!(!matches!(closed.unwrap(), Ok(1))),
+            () = saying => {}
+        }
+        for stream in &mut silent {
+            until_closed(stream).await;
+        }
+        assert_eq!(counted(app, "dropped_total{why=\"headers\"}").await, 7);
+
+        // Who has asked may rest for longer, and begin again.
+        let mut idle = connected(&node.address, b"").await;
+        assert!(asked(&mut idle).await);
+        sleep(Duration::from_secs(3)).await;
+        assert!(asked(&mut idle).await);
+        until_closed(&mut idle).await;
+        let mut begun = connected(&node.address, b"").await;
+        assert!(asked(&mut begun).await);
+        begun.write_all(b"GET /hea").await.unwrap();
+        until_closed(&mut begun).await;
+        assert_eq!(counted(app, "dropped_total{why=\"idle\"}").await, 1);
+        assert_eq!(counted(app, "dropped_total{why=\"headers\"}").await, 8);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_connection_too_many_takes_the_place_of_the_one_that_rested_longest() {
+    let few = |settings: &mut Config| settings.connections.max_connections = 4;
+    with_settings(Kind::Sqlite, few, async |app| {
+        let node = app.listen().await;
+        let socket = Socket::open(&node.address, &app.user("ada").token).await;
+        let mut resting = Vec::new();
+        for _ in 0..3 {
+            let mut stream = connected(&node.address, b"").await;
+            assert!(asked(&mut stream).await);
+            resting.push(stream);
+        }
+        assert!(asked(&mut resting[0]).await);
+        assert!(is_alive(&node.address).await);
+        until_closed(&mut resting[1]).await;
+        assert!(asked(&mut resting[0]).await && asked(&mut resting[2]).await, "the others stay");
+        assert_eq!(counted(app, "dropped_total{why=\"room\"}").await, 1);
+
+        // Nobody has to go who does something.
+        drop(resting);
+        let mut busy = vec![socket];
+        while let Ok(socket) = Socket::try_open(&node.address, &app.user("ada").token).await {
+            busy.push(socket);
+        }
+        assert_eq!(busy.len(), 4);
+        assert!(!is_alive(&node.address).await);
+        for socket in &mut busy {
+            socket.say(json!({ "type": "ping" })).await;
+            assert_eq!(socket.hear().await["type"], "pong");
+        }
+        busy.pop();
+        while !is_alive(&node.address).await {
+            sleep(Duration::from_millis(20)).await;
+        }
+        drop(busy);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_connections_and_no_more() {
+    let few = |settings: &mut Config| {
+        settings.connections.connections_per_address = 2;
+        settings.connections.proxies = "none".parse().unwrap();
+    };
+    with_settings(Kind::Sqlite, few, async |app| {
+        let node = app.listen().await;
+        let mut first = connected(&node.address, b"").await;
+        // A place is kept by whatever a connection becomes.
+        let socket = Socket::open(&node.address, &app.user("ada").token).await;
+        assert!(asked(&mut first).await);
+        let mut third = TcpStream::connect(&node.address).await.unwrap();
+        assert!(until_closed(&mut third).await.is_empty());
+        assert_eq!(counted(app, "refused_total{why=\"address\"}").await, 1);
+        assert!(asked(&mut first).await);
+        drop(socket);
+        while !is_alive(&node.address).await {
+            sleep(Duration::from_millis(20)).await;
+        }
+        drop(first);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn health_and_figures_have_an_address_of_their_own() {
+    let admin = format!("127.0.0.1:{}", free_port());
+    let apart = |settings: &mut Config| {
+        settings.connections.admin_listen = Some(admin.parse().unwrap());
+        settings.connections.max_connections = 1;
+    };
+    with_settings(Kind::Sqlite, apart, async |app| {
+        let node = app.listen().await;
+        let get = async |address: &str, path: &str| {
+            let asked = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+            until_closed(&mut connected(address, asked.as_bytes()).await).await
+        };
+        for path in ["/healthz", "/readyz"] {
+            assert!(get(&node.address, path).await.starts_with("HTTP/1.1 200"));
+        }
+        assert!(get(&node.address, "/metrics").await.starts_with("HTTP/1.1 404"));
+        let socket = Socket::open(&node.address, &app.user("ada").token).await;
+        assert!(get(&node.address, "/healthz").await.is_empty(), "there is no room");
+        for (path, status) in
+            [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/graphql", 404), ("/console", 404)]
+        {
+            let answer = get(&admin, path).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+        }
+        let (is_content, said) = Process::doctor("sqlite::memory:", &[("TIDINGS_ADMIN_LISTEN", &admin)]);
+        assert!(!is_content && said.contains("WRONG admin address"), "{said}");
+        drop(socket);
+        node.stop().await;
+    })
+    .await;
+}
+
+/// More connections than files, from somebody who says nothing, and who holds on.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_answers_although_it_runs_out_of_files() {
+    let Some(database) = Kind::Sqlite.make().await else { return };
+    let server = Process::start_with_files(&database.url, 256).await;
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(connected(&server.address, b"").await);
+    }
+    for _ in 0..20 {
+        assert!(is_alive(&server.address).await);
+    }
+    drop(silent);
+    assert!(is_alive(&server.address).await);
+    drop(server);
+    database.remove().await;
+}

@@ -1,0 +1,226 @@
+//! Clients that ask for much and take nothing of it, and clients that take it slowly.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::Request;
+use h2::RecvStream;
+use h2::client::{Builder, SendRequest};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tower::ServiceExt;
+
+use super::connections::{connected, quick, until_closed};
+use crate::support::{ITEMS, Kind, PATIENCE, Process, TestApp, everyone, with_settings};
+
+/// How often something of the kind was counted.
+pub async fn counted(app: &TestApp, what: &str) -> u64 {
+    let request = Request::get("/metrics").body(Body::empty()).unwrap();
+    let body = app.routes.clone().oneshot(request).await.unwrap().into_body();
+    let text = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().to_vec()).unwrap();
+    let name = format!("tidings_http_connections_{what} ");
+    text.lines().find_map(|line| line.strip_prefix(&name)).map_or(0, |value| value.parse().unwrap())
+}
+
+async fn until_counted(app: &TestApp, what: &str, count: u64) {
+    let until = Instant::now() + PATIENCE;
+    while counted(app, what).await < count {
+        assert!(Instant::now() < until, "{what}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The path of the largest answer that needs no token: almost 2 MB where gzip is not taken.
+fn largest() -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/console/dist");
+    let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let assets = files.filter_map(|file| Some((file.metadata().ok()?.len(), file.file_name().into_string().ok()?)));
+    let (_, name) = assets.filter(|(_, name)| name.ends_with(".js.gz")).max().unwrap();
+    format!("/console/{}", name.trim_end_matches(".gz"))
+}
+
+/// Bytes that ask for it so often.
+fn asked_for(count: usize) -> Vec<u8> {
+    format!("GET {} HTTP/1.1\r\nhost: a\r\n\r\n", largest()).repeat(count).into_bytes()
+}
+
+/// A connection of HTTP/2 whose streams have windows of this size, and what drives it until it is closed.
+async fn spoken(address: &str, window: u32) -> (SendRequest<Bytes>, JoinHandle<()>) {
+    let stream = connected(address, b"").await;
+    let (client, connection) =
+        Builder::new().initial_window_size(window).handshake::<_, Bytes>(stream).await.expect("HTTP/2 is spoken");
+    let driven = tokio::spawn(async {
+        // How it ends is nothing to us.
+        let _ = connection.await;
+    });
+    (client, driven)
+}
+
+/// The body of the largest answer, of which nothing is read yet.
+async fn body(client: &mut SendRequest<Bytes>, address: &str) -> RecvStream {
+    let request = Request::get(format!("http://{address}{}", largest())).body(()).unwrap();
+    let mut ready = client.clone().ready().await.unwrap();
+    let (answer, _) = ready.send_request(request, true).unwrap();
+    timeout(PATIENCE, answer).await.expect("it is answered").unwrap().into_body()
+}
+
+/// Reads a body to its end, with a pause after each part of it; gives how many bytes there were.
+async fn read_slowly(body: &mut RecvStream, pause: Duration) -> Result<usize, h2::Error> {
+    let mut count = 0;
+    while let Some(part) = timeout(PATIENCE, body.data()).await.expect("more comes") {
+        let length = part?.len();
+        count += length;
+        body.flow_control().release_capacity(length)?;
+        sleep(pause).await;
+    }
+    Ok(count)
+}
+
+/// A connection of which the system keeps little that is not read.
+async fn narrow(address: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    socket.connect(address.parse().unwrap()).await.unwrap()
+}
+
+#[tokio::test]
+async fn who_takes_nothing_over_http_1_is_cut_off() {
+    with_settings(Kind::Sqlite, quick, async |app| {
+        let node = app.listen().await;
+        let mut stream = narrow(&node.address).await;
+        stream.write_all(&asked_for(8)).await.unwrap();
+        until_counted(app, "dropped_total{why=\"taking\"}", 1).await;
+        let cut_off = until_closed(&mut stream).await;
+        assert!(cut_off.len() < 1024 * 1024, "{}", cut_off.len());
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_takes_little_at_a_time_gets_all_of_it() {
+    with_settings(Kind::Sqlite, quick, async |app| {
+        let node = app.listen().await;
+        let mut stream = narrow(&node.address).await;
+        stream.write_all(&asked_for(2)).await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();
+        let (began_at, mut part, mut count) = (Instant::now(), vec![0; 48 * 1024], 0);
+        loop {
+            let length =
+                timeout(PATIENCE, stream.read(&mut part)).await.expect("more comes").expect("it is not cut off");
+            if length == 0 {
+                break;
+            }
+            count += length;
+            sleep(Duration::from_micros(2) * u32::try_from(length).unwrap()).await;
+        }
+        assert!(count > 3 * 1024 * 1024, "{count}");
+        assert!(began_at.elapsed() > Duration::from_secs(6), "it takes twice as long as one may take nothing");
+        assert_eq!(counted(app, "dropped_total{why=\"taking\"}").await, 0);
+
+        let (mut client, _driven) = spoken(&node.address, 32 * 1024).await;
+        let mut body = body(&mut client, &node.address).await;
+        assert!(read_slowly(&mut body, Duration::from_millis(50)).await.unwrap() > 1024 * 1024);
+        drop((stream, body, client));
+        node.stop().await;
+    })
+    .await;
+}
+
+/// Windows of HTTP/2 are of the client's making: with none at all it would have the server keep whatever it asks for.
+#[tokio::test]
+async fn who_opens_no_window_of_http_2_is_cut_off_and_costs_no_memory_then() {
+    let Some(database) = Kind::Sqlite.make().await else { return };
+    let server = Process::start_with(&database.url, &[("TIDINGS_CONNECTION_SECOND_MILLIS", "500")], None).await;
+    let address = &server.address;
+    drop(body(&mut spoken(address, 64 * 1024).await.0, address).await);
+    let (before, mut at_most) = (server.memory(), Vec::new());
+    for _ in 0..2 {
+        let (mut client, driven) = spoken(address, 0).await;
+        let mut bodies = Vec::new();
+        for _ in 0..40 {
+            bodies.push(body(&mut client, address).await);
+        }
+        at_most.push(server.memory() - before);
+        timeout(PATIENCE, driven).await.expect("it is closed").unwrap();
+    }
+    // What is given back need not leave the process, but is there for the next.
+    assert!(at_most[0] > 40 * 1024 * 1024 && at_most[1] < at_most[0] * 3 / 2, "{at_most:?}");
+    drop(server);
+    database.remove().await;
+}
+
+/// As a proxy has them of several people.
+#[tokio::test]
+async fn a_stream_of_http_2_that_is_stuck_ends_without_the_others() {
+    let quicker = |settings: &mut tidings::config::Config| settings.connections.connection_second_millis = 50;
+    with_settings(Kind::Sqlite, quicker, async |app| {
+        let node = app.listen().await;
+        let (mut client, driven) = spoken(&node.address, 16 * 1024).await;
+        let mut stuck = body(&mut client, &node.address).await;
+        let others = async {
+            loop {
+                let mut other = body(&mut client, &node.address).await;
+                read_slowly(&mut other, Duration::from_millis(20)).await.expect("others go on");
+            }
+        };
+        let given_up = async {
+            // What was there for it is taken without room for more being given.
+            while let Some(part) = stuck.data().await {
+                if part.is_err() {
+                    return;
+                }
+            }
+            panic!("it is not whole");
+        };
+        tokio::select! {
+            () = given_up => {}
+            () = others => {}
+            () = sleep(PATIENCE) => panic!("it goes on for ever"),
+        }
+        assert!(!driven.is_finished());
+        let mut other = body(&mut client, &node.address).await;
+        assert!(read_slowly(&mut other, Duration::ZERO).await.is_ok());
+        assert_eq!(counted(app, "dropped_total{why=\"taking\"}").await, 0);
+        drop((client, other, stuck));
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_event_stream_that_is_not_read_is_cut_off() {
+    with_settings(Kind::Sqlite, quick, async |app| {
+        app.admin().define_type("release").await;
+        let node = app.listen().await;
+        let mut stream = narrow(&node.address).await;
+        let asked = json!({ "query": ITEMS.replace("title", "title body") }).to_string();
+        let head = format!(
+            "POST /graphql HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\ncontent-type: application/json\r\n\
+             authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n{asked}",
+            app.user("ada").token,
+            asked.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let long = "x".repeat(16 * 1024);
+        let send = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
+        let content = json!({ "title": "long", "body": long });
+        let input = json!({ "type": "release", "audience": everyone(), "content": content });
+        let until = Instant::now() + PATIENCE;
+        while counted(app, "dropped_total{why=\"taking\"}").await == 0 {
+            assert!(Instant::now() < until, "it is cut off");
+            app.service().ask(send, json!({ "input": input })).await;
+            sleep(Duration::from_millis(20)).await;
+        }
+        while app.app.metrics.sessions.get() > 0 {
+            assert!(Instant::now() < until, "its session ends");
+            sleep(Duration::from_millis(20)).await;
+        }
+        drop(stream);
+        node.stop().await;
+    })
+    .await;
+}
