@@ -8,6 +8,7 @@ mod observe;
 mod serve;
 mod session;
 mod socket;
+mod unread;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::error::{Ailment, Error, Result};
 use crate::graphql::Schema;
 use serve::Door;
 use session::Sessions;
+use unread::Unread;
 
 /// How long requests under way may take once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(20);
@@ -40,12 +42,14 @@ pub struct Server {
     app: Arc<App>,
     schema: Schema,
     sessions: Sessions,
+    unread: Unread,
 }
 
 impl Server {
     /// Over a running Tidings.
     pub fn new(app: Arc<App>) -> Self {
-        Self { schema: Schema::new(app.clone()), sessions: Sessions::new(app.clone()), app }
+        let (schema, sessions) = (Schema::new(app.clone()), Sessions::new(app.clone()));
+        Self { app, schema, sessions, unread: Unread::default() }
     }
 
     /// All that is served to everybody.

@@ -33,6 +33,11 @@ impl Budget {
         Self(Arc::new(Bytes { most, taken: AtomicUsize::new(0) }))
     }
 
+    /// The most bytes that there may be.
+    pub fn most(&self) -> usize {
+        self.0.most
+    }
+
     /// Takes what a field with a value of its own will have at least; an error where there is no room.
     pub fn take(&self, name: &str, value: &Value) -> Result<(), Error> {
         let bytes = FIELD + name.len() + bytes(value);

@@ -219,8 +219,8 @@ impl SubscribeMutation {
             let listener = listener(call, input.user.as_ref(), input.group.as_deref()).await?;
             let actions =
                 channel::resolve_actions(call.app, call.tenant, input.reason.as_deref(), input.actions).await?;
-            call.makes(ctx, actions.len()).await?;
-            channel::subscribe(call.app, call.tenant, listener, &target, actions).await
+            let many = actions.len();
+            call.making(ctx, many, channel::subscribe(call.app, call.tenant, listener, &target, actions)).await
         }
         .await
         .map_err(|error| error.within("input"))?;
@@ -249,10 +249,11 @@ impl SubscribeMutation {
     async fn follow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
-        call.makes(ctx, 1).await?;
-        let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-        channel::follow(call.app, call.tenant, follower, actor).await?;
-        Ok(User::alone(actor))
+        let following = async {
+            let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
+            channel::follow(call.app, call.tenant, follower, actor).await.map(|_| actor)
+        };
+        Ok(User::alone(call.making(ctx, 1, following).await?))
     }
 
     /// The reverse. Returns who was followed.

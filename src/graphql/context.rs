@@ -69,9 +69,9 @@ impl<'a> Call<'a> {
         Err(Error::Forbidden(message))
     }
 
-    /// Counts what a user is about to make that stays; `RATE_LIMITED` where they have made enough for a day.
-    pub async fn makes(self, ctx: &Context<'_>, things: usize) -> Result<()> {
-        ctx.data_unchecked::<Rates>().make(self.app, self.viewer, things).await
+    /// Makes something that stays, and counts so much of it; `RATE_LIMITED` for users who have made enough for a day.
+    pub async fn making<T>(self, ctx: &Context<'_>, things: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
+        ctx.data_unchecked::<Rates>().making(self.app, self.viewer, things, work).await
     }
 
     /// On whose behalf the call is: keys and what is made belong to them.

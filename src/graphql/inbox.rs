@@ -221,7 +221,8 @@ pub async fn inbox_page(
         has_next = goes_on(call, user, &filter, (Some(older_than), None)).await?;
     }
     let cursor = |seq: Seq| call.tenant.seal.close(Kind::Cursor, user.0, seq.0);
-    let goes_on = page.goes_on_at.map(cursor);
+    // A page for nothing goes on where it began, which no cursor says.
+    let goes_on = page.goes_on_at.filter(|_| many > 0).map(cursor);
     Ok(Walked {
         has_previous_page: has_previous,
         has_next_page: has_next,

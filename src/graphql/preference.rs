@@ -81,9 +81,9 @@ impl PreferenceMutation {
     ) -> Result<Preferences> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
-        let actions = changes(actions);
-        call.makes(ctx, actions.iter().filter(|change| change.enabled.is_some()).count()).await?;
-        preference::update(call.app, call.tenant, user, &actions, &changes(types)).await?;
+        let (actions, types) = (changes(actions), changes(types));
+        let many = actions.iter().filter(|change| change.enabled.is_some()).count();
+        call.making(ctx, many, preference::update(call.app, call.tenant, user, &actions, &types)).await?;
         Preferences::of(call, user).await
     }
 

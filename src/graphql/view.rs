@@ -173,8 +173,8 @@ impl ViewMutation {
     async fn join_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
-        call.makes(ctx, users.len()).await?;
-        Ok(view::join(call.app, call.tenant, by, &key.into(), &users).await?.into())
+        let key = key.into();
+        Ok(call.making(ctx, users.len(), view::join(call.app, call.tenant, by, &key, &users)).await?.into())
     }
 
     /// Users are no longer in a view; at most 10,000 a call. SERVICE for anybody; USER for himself (without `users`) where
@@ -205,8 +205,8 @@ impl ViewMutation {
     /// that he is not in is `NOT_FOUND`. USER.
     async fn visit_view(&self, ctx: &Context<'_>, key: ViewKeyInput) -> Result<View> {
         let (call, user) = Call::user(ctx).await?;
-        call.makes(ctx, 1).await?;
-        Ok(view::visit(call.app, call.tenant, user, &key.into()).await?.into())
+        let key = key.into();
+        Ok(call.making(ctx, 1, view::visit(call.app, call.tenant, user, &key)).await?.into())
     }
 
     /// Says whether users may join and leave views of a code (1 to 128 characters) by themselves; who is in one stays. At

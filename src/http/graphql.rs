@@ -204,7 +204,9 @@ async fn execute(
         caller => {
             let viewer = caller.map(|(viewer, _)| viewer);
             let budget = server.schema.budget(viewer.as_ref());
-            answer::answer(media, &server.schema.run(viewer, admitted).await, &budget)
+            let response = server.schema.run(viewer.clone(), admitted).await;
+            let keep = |text| server.unread.kept(viewer.as_ref(), text, budget.most());
+            answer::answer(media, &response, &budget, keep)
         }
     };
     answer.extensions_mut().insert(operation);

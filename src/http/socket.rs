@@ -182,7 +182,7 @@ impl Connection {
         let rate = Allowance::a_minute(self.server.app.config.limits.socket_rate);
         // Of what comes in fragments, frames are as many as one likes: what a message took on the wire counts, too.
         let bytes = self.line.as_ref().map_or(0, |line| line.heard());
-        let count = usize::try_from(bytes.div_ceil(KIB)).unwrap_or(usize::MAX).max(1);
+        let count = i64::try_from(bytes.div_ceil(KIB)).unwrap_or(i64::MAX).max(1);
         if rate.many > 0 && self.messages.take(rate, count, self.server.app.now()) > 0 {
             return end(Close::TooMany, "too many messages a minute");
         }

@@ -60,7 +60,7 @@ impl Rates {
             Some(viewer) => (What::Operations, viewer.tenant.id, role, viewer.sub.clone()),
             None => (What::Operations, TenantId::default(), role, String::new()),
         };
-        let missing = self.missing(app, caller, of, operations).await;
+        let missing = self.missing(app, caller, of, i64::try_from(operations).unwrap_or(i64::MAX)).await;
         if missing == 0 {
             return Ok(());
         }
@@ -68,22 +68,33 @@ impl Rates {
     }
 
     /// The same for what a user makes, in a day, that stays: subscriptions, follows, preferences of actions, places in views.
-    /// Services and operators may make what they like.
-    pub async fn make(&self, app: &Arc<App>, viewer: &Viewer, things: usize) -> Result<()> {
+    /// Services and operators may make what they like. What could not be made counts for nothing.
+    pub async fn making<T>(
+        &self,
+        app: &Arc<App>,
+        viewer: &Viewer,
+        things: usize,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         if viewer.role != Role::User {
-            return Ok(());
+            return work.await;
         }
+        let things = i64::try_from(things).unwrap_or(i64::MAX);
         let caller = (What::Made, viewer.tenant.id, viewer.role, viewer.sub.clone());
-        let missing = self.missing(app, caller, self.making, things).await;
-        if missing == 0 {
-            return Ok(());
+        let missing = self.missing(app, caller.clone(), self.making, things).await;
+        if missing > 0 {
+            let what = "subscriptions, follows, preferences and views for a day";
+            return Err(Error::RateLimited { what, retry_after: self.making.seconds(missing) });
         }
-        let what = "subscriptions, follows, preferences and views for a day";
-        Err(Error::RateLimited { what, retry_after: self.making.seconds(missing) })
+        let made = work.await;
+        if made.is_err() {
+            self.missing(app, caller, self.making, -things).await;
+        }
+        made
     }
 
     /// What is missing in a bucket for so many things; where nothing is, they were taken.
-    async fn missing(&self, app: &Arc<App>, caller: Who, of: Allowance, things: usize) -> i64 {
+    async fn missing(&self, app: &Arc<App>, caller: Who, of: Allowance, things: i64) -> i64 {
         if of.many == 0 || things == 0 {
             return 0;
         }

@@ -1,6 +1,7 @@
 //! What goes out, and under which status.
 
 use async_graphql::{Response as GraphqlResponse, Value};
+use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -40,13 +41,22 @@ pub fn not_acceptable() -> Response {
     refusal(JSON, StatusCode::NOT_ACCEPTABLE, &error)
 }
 
-/// What came of a request that was executed, as far as there is room for it.
-pub fn answer(media: &'static str, response: &GraphqlResponse, budget: &Budget) -> Response {
+/// What came of a request that was executed, as far as there is room for it, and its caller takes what they have asked for.
+pub fn answer(
+    media: &'static str,
+    response: &GraphqlResponse,
+    budget: &Budget,
+    keep: impl FnOnce(String) -> Option<Bytes>,
+) -> Response {
     if is_refused(response) {
         return refused(media, response);
     }
     match budget.json(response) {
         Ok(body) => {
+            let Some(body) = keep(body) else {
+                let why = "answers that were asked for before are not taken: read them first, or ask for less at once";
+                return refusal(media, StatusCode::SERVICE_UNAVAILABLE, &Error::Unavailable(why.into()));
+            };
             let mut answer = respond(media, StatusCode::OK, body);
             answer.extensions_mut().insert(Code(outcome(response)));
             answer
@@ -132,7 +142,7 @@ fn help(answer: &mut Response) {
     answer.headers_mut().insert(name, HeaderValue::from_static(value));
 }
 
-fn respond(media: &'static str, status: StatusCode, body: String) -> Response {
+fn respond(media: &'static str, status: StatusCode, body: impl Into<Bytes>) -> Response {
     let kind = if media == GRAPHQL_JSON {
         "application/graphql-response+json; charset=utf-8"
     } else {
@@ -143,5 +153,5 @@ fn respond(media: &'static str, status: StatusCode, body: String) -> Response {
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];
-    (status, headers, body).into_response()
+    (status, headers, body.into()).into_response()
 }

@@ -131,20 +131,23 @@ impl Line {
         UnderWay(self.clone())
     }
 
-    /// So many bytes were read; `false` where a socket has sent too many without a message.
-    pub fn has_read(&self, count: usize) -> bool {
+    /// So many bytes were read, of which some may begin a request; `false` where a socket has sent too many without a message.
+    pub fn has_read(&self, count: usize, says: bool) -> bool {
         let read = self.read.fetch_add(count as u64, Relaxed) + count as u64;
         if self.is_upgraded.load(Relaxed) {
             return read - self.heard.load(Relaxed) <= UNHEARD_BYTES;
         }
-        if count > 0 && self.under_way.load(Relaxed) == 0 && self.speaks_since.load(Relaxed) == 0 {
+        if says && self.under_way.load(Relaxed) == 0 && self.speaks_since.load(Relaxed) == 0 {
             self.speaks_since.store(self.hand.now(), Relaxed);
         }
         true
     }
 
-    /// Something was written, or could not be.
+    /// Something was written, or could not be. Over HTTP/1 nobody rests to whom something is written; HTTP/2 writes by itself, too.
     pub fn has_written(&self, is_stuck: bool) {
+        if !is_stuck && self.protocol.load(Relaxed) < 2 {
+            self.rests_since.store(self.hand.now(), Relaxed);
+        }
         let was_stuck = self.stuck_since.load(Relaxed) > 0;
         if is_stuck != was_stuck {
             self.stuck_since.store(if is_stuck { self.hand.now() } else { 0 }, Relaxed);
@@ -185,9 +188,14 @@ impl Line {
         self.handed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether an answer is not wholly made, or not taken.
+    fn is_asked(&self) -> bool {
+        self.under_way.load(Relaxed) > 0 || !self.handed().held.is_empty()
+    }
+
     /// Where in the order of those at rest it is; nothing where it is not at rest.
     pub fn rest(&self) -> Option<u64> {
-        let is_busy = self.under_way.load(Relaxed) > 0 || self.stuck_since.load(Relaxed) > 0;
+        let is_busy = self.is_asked() || self.stuck_since.load(Relaxed) > 0;
         let has_left = self.is_upgraded.load(Relaxed) || self.word() == Word::End;
         (!is_busy && !has_left).then(|| self.rest.load(Relaxed))
     }
@@ -205,7 +213,7 @@ impl Line {
         if is_past(&self.stuck_since, patience.taking) || self.handed().are_stuck(now, patience.taking) {
             return self.tell(Word::End).then_some("taking");
         }
-        if self.under_way.load(Relaxed) > 0 {
+        if self.is_asked() {
             return None;
         }
         let protocol = self.protocol.load(Relaxed);

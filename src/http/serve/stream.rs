@@ -15,12 +15,8 @@ use super::line::Line;
 /// them was taken: a slow client would look for minutes as if it took nothing.
 #[cfg(target_os = "linux")]
 fn tune(io: &TcpStream) {
-    const UNSENT_BYTES: u32 = 64 * 1024;
-    const TAKING: std::time::Duration = std::time::Duration::from_secs(super::line::Patience::DEFAULT.taking as u64);
-    let socket = socket2::SockRef::from(io);
-    let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES);
-    // A peer that has vanished is missed as soon as one that takes nothing.
-    let _ = socket.set_tcp_user_timeout(Some(TAKING));
+    const UNSENT_BYTES: u32 = 16 * 1024;
+    let _ = socket2::SockRef::from(io).set_tcp_notsent_lowat(UNSENT_BYTES);
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -56,7 +52,10 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
-        if self.line.has_read(buffer.filled().len() - before) {
+        let read = &buffer.filled()[before..];
+        // Between requests there may be an empty line or two (RFC 9112, section 2.2).
+        let says = read.iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
+        if self.line.has_read(read.len(), says) {
             return Poll::Ready(Ok(()));
         }
         Poll::Ready(Err(io::Error::other("too many fragments without a message")))

@@ -75,9 +75,10 @@ async fn connections_without_a_request_are_closed() {
         }
         assert_eq!(counted(app, "dropped_total{why=\"headers\"}").await, 7);
 
-        // Who has asked may rest for longer, and begin again.
+        // Who has asked may rest for longer, and begin again; an empty line begins nothing.
         let mut idle = connected(&node.address, b"").await;
         assert!(asked(&mut idle).await);
+        idle.write_all(b"\r\n").await.unwrap();
         sleep(Duration::from_secs(3)).await;
         assert!(asked(&mut idle).await);
         until_closed(&mut idle).await;

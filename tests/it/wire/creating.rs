@@ -37,6 +37,11 @@ async fn a_user_makes_so_much_a_day_and_the_backend_what_it_likes() {
         app.admin().ask("mutation { saveViewCode(code: \"chat\", open: true) { code } }", json!({})).await;
         for (query, variables, taken) in calls() {
             let user = app.user(&format!("user-{}", query.len()));
+            // What fails makes nothing.
+            for _ in 0..15 {
+                let closed = "mutation { joinView(key: { code: \"closed\", id: \"1\" }) { __typename } }";
+                assert_eq!(code(&user.send(closed, json!({})).await.1), "FORBIDDEN");
+            }
             for _ in 0..10 / taken {
                 user.ask(query, variables.clone()).await;
             }

@@ -51,6 +51,9 @@ on_every_database! {
                 after = page["pageInfo"][cursor.1].clone();
             }
         }
+        // After nothing nothing comes, for no cursor is before the first.
+        let none = page(json!({ "first": 0 })).await;
+        assert_eq!((&none["pageInfo"]["hasNextPage"], &none["pageInfo"]["endCursor"]), (&json!(true), &Value::Null));
         // A page that is full goes on where it is full.
         let first = page(json!({ "first": 1, "filter": filter })).await;
         assert_eq!((titles(&first), &first["pageInfo"]["hasNextPage"]), (vec!["newest"], &json!(true)));

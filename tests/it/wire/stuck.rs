@@ -121,6 +121,17 @@ async fn who_takes_little_at_a_time_gets_all_of_it() {
         assert!(began_at.elapsed() > Duration::from_secs(6), "it takes twice as long as one may take nothing");
         assert_eq!(counted(app, "dropped_total{why=\"taking\"}").await, 0);
 
+        // It takes longer than a connection may rest, although nothing is left to be made.
+        let mut stream = narrow(&node.address).await;
+        stream.write_all(&asked_for(1)).await.unwrap();
+        let (began_at, mut part, mut count) = (Instant::now(), vec![0; 16 * 1024], 0);
+        while count < 1024 * 1024 || began_at.elapsed() < Duration::from_secs(10) {
+            let length = timeout(PATIENCE, stream.read(&mut part)).await.expect("more comes").expect("it is whole");
+            assert!(length > 0, "it is cut off after {count}");
+            count += length;
+            sleep(Duration::from_millis(if count < 1024 * 1024 { 125 } else { 20 })).await;
+        }
+
         let (mut client, _driven) = spoken(&node.address, 32 * 1024).await;
         let mut body = body(&mut client, &node.address).await;
         assert!(read_slowly(&mut body, Duration::from_millis(50)).await.unwrap() > 1024 * 1024);
@@ -151,6 +162,69 @@ async fn who_opens_no_window_of_http_2_is_cut_off_and_costs_no_memory_then() {
     assert!(at_most[0] > 40 * 1024 * 1024 && at_most[1] < at_most[0] * 3 / 2, "{at_most:?}");
     drop(server);
     database.remove().await;
+}
+
+/// What a caller does not take, whatever the number of their connections, is bounded by their largest answers.
+#[tokio::test]
+async fn a_caller_who_takes_no_answers_gets_no_more_of_them() {
+    let small = |settings: &mut tidings::config::Config| settings.limits.answer_bytes = 64 * 1024;
+    with_settings(Kind::Sqlite, small, async |app| {
+        app.admin().define_type("news").await;
+        let send = "mutation($i: MessageInput!) { sendMessage(input: $i) { replayed } }";
+        for receiver in ["ada", "ada", "ada", "ben", "ben", "ben"] {
+            let content = json!({ "title": "long", "body": "x".repeat(16 * 1024) });
+            app.service().ask(send, json!({ "i": { "type": "news", "receiver": receiver, "content": content } })).await;
+        }
+        let node = app.listen().await;
+        let (mut clients, mut answers) = (Vec::new(), Vec::new());
+        let mut ask = async |user: &str| {
+            let (client, _) = spoken(&node.address, 0).await;
+            let token = &app.user(user).token;
+            let request = Request::post(format!("http://{}/graphql", node.address))
+                .header("content-type", "application/json")
+                .header("authorization", format!("Bearer {token}"));
+            let mut ready = client.clone().ready().await.unwrap();
+            let (answer, mut asking) = ready.send_request(request.body(()).unwrap(), false).unwrap();
+            let query = json!({ "query": "{ viewer { inbox { nodes { body } } } }" }).to_string();
+            asking.send_data(query.into(), true).unwrap();
+            let answer = timeout(PATIENCE, answer).await.expect("it is answered").unwrap();
+            clients.push(client);
+            let status = answer.status().as_u16();
+            answers.push(answer.into_body());
+            status
+        };
+        for status in [200, 200, 200, 200, 200, 503] {
+            assert_eq!(ask("ada").await, status);
+        }
+        assert_eq!(ask("ben").await, 200, "nobody else is any the worse for it");
+        drop((clients, answers));
+        let until = Instant::now() + PATIENCE;
+        while app.user("ada").send("{ viewer { inbox { nodes { body } } } }", json!({})).await.0 != 200 {
+            assert!(Instant::now() < until, "who has gone leaves nothing");
+            sleep(Duration::from_millis(20)).await;
+        }
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_makes_room_to_whom_a_part_of_an_answer_is_still_due() {
+    let one = |settings: &mut tidings::config::Config| settings.connections.max_connections = 1;
+    with_settings(Kind::Sqlite, one, async |app| {
+        let node = app.listen().await;
+        let (client, driven) = spoken(&node.address, 1).await;
+        let request = Request::get(format!("http://{}/metrics", node.address)).body(()).unwrap();
+        let (answer, _) = client.clone().ready().await.unwrap().send_request(request, true).unwrap();
+        let mut body = timeout(PATIENCE, answer).await.expect("it is answered").unwrap().into_body();
+        let mut stranger = connected(&node.address, b"").await;
+        assert!(until_closed(&mut stranger).await.is_empty());
+        assert!(!driven.is_finished());
+        assert!(read_slowly(&mut body, Duration::ZERO).await.unwrap() > 1024);
+        drop((body, client));
+        node.stop().await;
+    })
+    .await;
 }
 
 /// As a proxy has them of several people.

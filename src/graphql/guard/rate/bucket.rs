@@ -46,16 +46,17 @@ impl Bucket {
         Self { left: of.full(), looked_at: now }
     }
 
-    /// Takes so much, at most a full bucket; returns the parts that are missing for that, and takes nothing then.
-    pub fn take(&mut self, of: Allowance, things: usize, now: Millis) -> i64 {
+    /// Takes so much, at most a full bucket; returns the parts that are missing for that, and takes nothing then. Less than nothing is
+    /// given back.
+    pub fn take(&mut self, of: Allowance, things: i64, now: Millis) -> i64 {
         let passed = now.saturating_sub(self.looked_at).max(0);
         self.left = self.left.saturating_add(passed.saturating_mul(of.many.into())).min(of.full());
         self.looked_at = self.looked_at.max(now);
-        let asked = i64::try_from(things).unwrap_or(i64::MAX).saturating_mul(of.millis).min(of.full());
+        let asked = things.saturating_mul(of.millis).min(of.full());
         if asked > self.left {
             return asked - self.left;
         }
-        self.left -= asked;
+        self.left = (self.left - asked).min(of.full());
         0
     }
 }
@@ -64,7 +65,7 @@ impl Bucket {
 mod tests {
     use super::{Allowance, Bucket};
 
-    fn wait(bucket: &mut Bucket, operations: usize, now: i64) -> Option<u64> {
+    fn wait(bucket: &mut Bucket, operations: i64, now: i64) -> Option<u64> {
         match bucket.take(Allowance::a_minute(60), operations, now) {
             0 => None,
             missing => Some(Allowance::a_minute(60).seconds(missing)),

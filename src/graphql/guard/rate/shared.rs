@@ -51,7 +51,7 @@ impl Shared {
 
     /// Takes things out of a caller's bucket, and returns what is missing for that, as `Bucket::take` does; nothing
     /// where Redis cannot say.
-    pub async fn take(self: &Arc<Self>, app: &Arc<App>, who: &Who, of: Allowance, things: usize) -> Option<i64> {
+    pub async fn take(self: &Arc<Self>, app: &Arc<App>, who: &Who, of: Allowance, things: i64) -> Option<i64> {
         let (mut connection, prefix) = self.link(app).await?;
         let mut call = self.script.prepare_invoke();
         call.key(key(&prefix, who)).arg(of.many).arg(things).arg(of.millis);

@@ -1,5 +1,5 @@
 -- Takes ARGV[2] things out of the bucket KEYS[1], which holds the ARGV[1] of ARGV[3] milliseconds, by the clock of Redis: that of
--- the nodes may differ. Returns the parts that are missing, of which a thing has ARGV[3]; 0 where it was taken. As bucket.rs has it.
+-- the nodes may differ; less than nothing is given back. Returns the parts that are missing, of which a thing has ARGV[3]; 0 where it was taken. As bucket.rs has it.
 local rate, millis = tonumber(ARGV[1]), tonumber(ARGV[3])
 local asked = tonumber(ARGV[2]) * millis
 local time = redis.call('TIME')
@@ -10,7 +10,7 @@ local left, at = tonumber(kept[1] or full), tonumber(kept[2] or now)
 left = math.min(full, left + math.max(0, now - at) * rate)
 asked = math.min(asked, full)
 local missing = 0
-if asked > left then missing = asked - left else left = left - asked end
+if asked > left then missing = asked - left else left = math.min(full, left - asked) end
 redis.call('HSET', KEYS[1], 'left', string.format('%.0f', left), 'at', string.format('%.0f', math.max(at, now)))
 -- After that time it is full again, and need not be kept.
 redis.call('PEXPIRE', KEYS[1], millis + 1000)
