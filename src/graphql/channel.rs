@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::ChannelId;
+use futures_util::FutureExt;
 use tokio::sync::OnceCell;
 
 use super::connection::names;
@@ -220,7 +221,7 @@ impl SubscribeMutation {
             let actions =
                 channel::resolve_actions(call.app, call.tenant, input.reason.as_deref(), input.actions).await?;
             let many = actions.len();
-            call.making(ctx, many, channel::subscribe(call.app, call.tenant, listener, &target, actions)).await
+            call.making(ctx, many, channel::subscribe(call.app, call.tenant, listener, &target, actions).boxed()).await
         }
         .await
         .map_err(|error| error.within("input"))?;
@@ -251,9 +252,9 @@ impl SubscribeMutation {
         let follower = call.subject("follower", follower.as_ref()).await?;
         let following = async {
             let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-            channel::follow(call.app, call.tenant, follower, actor).await.map(|_| actor)
+            channel::follow(call.app, call.tenant, follower, actor).await.map(|()| actor)
         };
-        Ok(User::alone(call.making(ctx, 1, following).await?))
+        Ok(User::alone(call.making(ctx, 1, following.boxed()).await?))
     }
 
     /// The reverse. Returns who was followed.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::{Context, ID};
 use entity::ids::UserId;
+use futures_util::future::BoxFuture;
 
 use super::guard::Rates;
 use crate::app::App;
@@ -70,7 +71,7 @@ impl<'a> Call<'a> {
     }
 
     /// Makes something that stays, and counts so much of it; `RATE_LIMITED` for users who have made enough for a day.
-    pub async fn making<T>(self, ctx: &Context<'_>, things: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn making<T>(self, ctx: &Context<'_>, things: usize, work: BoxFuture<'_, Result<T>>) -> Result<T> {
         ctx.data_unchecked::<Rates>().making(self.app, self.viewer, things, work).await
     }
 

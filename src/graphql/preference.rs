@@ -2,6 +2,7 @@
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::UserId;
+use futures_util::FutureExt;
 
 use super::context::{ADMIN, Call};
 use crate::domain::preference::{self, Change};
@@ -83,7 +84,7 @@ impl PreferenceMutation {
         let user = call.subject("user", user.as_ref()).await?;
         let (actions, types) = (changes(actions), changes(types));
         let many = actions.iter().filter(|change| change.enabled.is_some()).count();
-        call.making(ctx, many, preference::update(call.app, call.tenant, user, &actions, &types)).await?;
+        call.making(ctx, many, preference::update(call.app, call.tenant, user, &actions, &types).boxed()).await?;
         Preferences::of(call, user).await
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
 use entity::ids::UserId;
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -174,7 +175,7 @@ impl ViewMutation {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
         let key = key.into();
-        Ok(call.making(ctx, users.len(), view::join(call.app, call.tenant, by, &key, &users)).await?.into())
+        Ok(call.making(ctx, users.len(), view::join(call.app, call.tenant, by, &key, &users).boxed()).await?.into())
     }
 
     /// Users are no longer in a view; at most 10,000 a call. SERVICE for anybody; USER for himself (without `users`) where
@@ -206,7 +207,7 @@ impl ViewMutation {
     async fn visit_view(&self, ctx: &Context<'_>, key: ViewKeyInput) -> Result<View> {
         let (call, user) = Call::user(ctx).await?;
         let key = key.into();
-        Ok(call.making(ctx, 1, view::visit(call.app, call.tenant, user, &key)).await?.into())
+        Ok(call.making(ctx, 1, view::visit(call.app, call.tenant, user, &key).boxed()).await?.into())
     }
 
     /// Says whether users may join and leave views of a code (1 to 128 characters) by themselves; who is in one stays. At

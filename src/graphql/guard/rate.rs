@@ -6,6 +6,7 @@ mod shared;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use entity::ids::TenantId;
+use futures_util::future::BoxFuture;
 use moka::future::Cache;
 
 use crate::app::App;
@@ -74,7 +75,7 @@ impl Rates {
         app: &Arc<App>,
         viewer: &Viewer,
         things: usize,
-        work: impl Future<Output = Result<T>>,
+        work: BoxFuture<'_, Result<T>>,
     ) -> Result<T> {
         if viewer.role != Role::User {
             return work.await;

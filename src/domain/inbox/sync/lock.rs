@@ -56,7 +56,7 @@ pub(super) async fn lock(
         Held::LeftOut => sql.for_update_of_free(),
     };
     let rows = sql.all(txn).await?;
-    let head = match rows.first() {
+    let end = match rows.first() {
         Some(row) => Head { end: row.try_get("", "last_seq")?, amended: row.try_get("", "amended_seq")? },
         // All of them were erased meanwhile, or are held.
         None => Head { end: head(txn, tenant).await?.0, amended: Seq(0) },
@@ -68,7 +68,7 @@ pub(super) async fn lock(
             subscription_count: row.try_get("", "subscription_count")?,
         })
     });
-    Ok((locked.collect::<Result<_>>()?, head))
+    Ok((locked.collect::<Result<_>>()?, end))
 }
 
 /// Those of the users who were not locked.
