@@ -152,7 +152,7 @@ fn unknown_type<'a>(filter: &'a Filter, catalogue: &Catalogue) -> Option<&'a Str
 ///
 /// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
 /// merged. So a page costs the number of types, never the length of the inbox. Filters by what is in the notification
-/// (kind, target, action, sender) probe it for each item that is passed over, of which there are [`PASSED_OVER`] at the most.
+/// (kind, target, action, sender) probe it for each item that is passed over, of which there are 1,000 at the most.
 pub fn statement(
     app: &App,
     tenant: &Tenant,
