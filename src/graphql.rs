@@ -42,7 +42,7 @@ use crate::app::App;
 use crate::database::Party;
 use crate::error::Error;
 pub use budget::Budget;
-pub use context::Viewer;
+pub use context::{Viewer, Who};
 use entities::Entities;
 pub use errors::code as error_code;
 use event::Events;

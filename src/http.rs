@@ -2,6 +2,7 @@
 
 mod console;
 pub mod cors;
+mod counts;
 mod events;
 mod graphql;
 mod observe;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID};
-use entity::ids::UserId;
+use entity::ids::{TenantId, UserId};
 use futures_util::future::BoxFuture;
 
 use super::guard::Rates;
@@ -13,6 +13,9 @@ use crate::database::Party;
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
+
+/// What tells a caller from all others: the tenant, the role, and the name in the token.
+pub type Who = (TenantId, Role, String);
 
 /// The caller of a request, as his token says.
 #[derive(Clone, Debug)]
@@ -28,6 +31,11 @@ impl Viewer {
     pub async fn of(app: &App, claims: Claims) -> Result<Self> {
         let tenant = tenant::named(app, &claims.tenant).await?;
         Ok(Self { tenant, role: claims.role, sub: claims.sub })
+    }
+
+    /// What tells them from all others.
+    pub fn who(&self) -> Who {
+        (self.tenant.id, self.role, self.sub.clone())
     }
 
     /// Whose transactions a request of theirs begins.

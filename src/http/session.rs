@@ -1,18 +1,17 @@
 //! Sessions: sockets and event streams that stay open, which are counted, bounded, and asked to leave at the end.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use entity::ids::TenantId;
 use tokio::sync::watch;
 
+use super::counts::Counts;
 use crate::app::App;
 use crate::auth::Claims;
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Viewer, Who};
 
 /// How long sessions take to leave, one after the other, so that not all come back at once.
 const SPREAD: Duration = Duration::from_secs(3);
@@ -24,15 +23,13 @@ pub struct Sessions(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     app: Arc<App>,
-    open: Mutex<HashMap<Who, u32>>,
+    open: Mutex<Counts<Who>>,
     /// How many there are, and whether they are to leave.
     count: watch::Sender<u32>,
     /// How many of them have not shown a token yet.
     newcomers: AtomicU32,
     is_stopping: watch::Sender<bool>,
 }
-
-type Who = (TenantId, crate::auth::Role, String);
 
 /// The least that newcomers may have.
 const NEWCOMERS: u32 = 10;
@@ -126,15 +123,14 @@ impl Sessions {
 impl Place {
     /// The session of a viewer who takes it; `UNAVAILABLE` where he has as many as he may.
     pub fn taken(mut self, viewer: &Viewer) -> Result<Session> {
-        let who = (viewer.tenant.id, viewer.role, viewer.sub.clone());
+        let who = viewer.who();
         let Inner { app, open, .. } = &*self.sessions.0;
         let most = app.config.sessions_per_user;
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = open.entry(who.clone()).or_default();
-        if *own >= most {
+        if open.of(&who) >= most as usize {
             return Err(Error::Unavailable(format!("at most {most} sessions a user at the same time")));
         }
-        *own += 1;
+        open.add(who.clone(), 1);
         drop(open);
         self.comes_in();
         Ok(Session { place: self, who })
@@ -162,12 +158,7 @@ impl Drop for Place {
 impl Drop for Session {
     fn drop(&mut self) {
         let mut open = self.place.sessions.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = open.get_mut(&self.who) {
-            *own -= 1;
-            if *own == 0 {
-                open.remove(&self.who);
-            }
-        }
+        open.remove(&self.who, 1);
     }
 }
 

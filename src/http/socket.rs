@@ -225,7 +225,7 @@ impl Connection {
         let expires_at = Instant::now() + left(&self.server.app, &claims);
         let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let own = &client.viewer;
-        if (own.tenant.id, own.role, &own.sub) != (viewer.tenant.id, viewer.role, &viewer.sub) {
+        if own.who() != viewer.who() {
             return end(Close::Forbidden, "the token is somebody else's");
         }
         client.expires_at = expires_at;

@@ -1,13 +1,13 @@
 //! Answers that were made and are not taken yet: how many bytes of memory a caller may have in them.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use entity::ids::TenantId;
 
+use super::counts::Counts;
 use crate::auth::Role;
-use crate::graphql::Viewer;
+use crate::graphql::{Viewer, Who};
 
 /// An answer of up to so many bytes counts for nothing.
 const SMALL: usize = 16 * 1024;
@@ -15,11 +15,9 @@ const SMALL: usize = 16 * 1024;
 /// So many of the largest answers a caller may have at the same time.
 const ANSWERS: usize = 4;
 
-type Who = (TenantId, Role, String);
-
 /// The bytes of each caller who has any.
 #[derive(Clone, Debug, Default)]
-pub struct Unread(Arc<Mutex<HashMap<Who, usize>>>);
+pub struct Unread(Arc<Mutex<Counts<Who>>>);
 
 /// One answer, until nobody keeps any part of it.
 struct Answer {
@@ -34,21 +32,17 @@ impl Unread {
         if text.len() <= SMALL {
             return Some(text.into());
         }
-        let who = match viewer {
-            Some(viewer) => (viewer.tenant.id, viewer.role, viewer.sub.clone()),
-            None => (TenantId::default(), Role::User, String::new()),
-        };
+        let who = viewer.map_or_else(|| (TenantId::default(), Role::User, String::new()), Viewer::who);
         let mut callers = self.callers();
-        let bytes = callers.get(&who).copied().unwrap_or_default() + text.len();
-        if bytes > ANSWERS * largest {
+        if callers.of(&who) + text.len() > ANSWERS * largest {
             return None;
         }
-        callers.insert(who.clone(), bytes);
+        callers.add(who.clone(), text.len());
         drop(callers);
         Some(Bytes::from_owner(Answer { text, who, unread: self.clone() }))
     }
 
-    fn callers(&self) -> MutexGuard<'_, HashMap<Who, usize>> {
+    fn callers(&self) -> MutexGuard<'_, Counts<Who>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,11 +55,6 @@ impl AsRef<[u8]> for Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        let mut callers = self.unread.callers();
-        let Some(bytes) = callers.get_mut(&self.who) else { return };
-        *bytes = bytes.saturating_sub(self.text.len());
-        if *bytes == 0 {
-            callers.remove(&self.who);
-        }
+        self.unread.callers().remove(&self.who, self.text.len());
     }
 }

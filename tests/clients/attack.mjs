@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { getIntrospectionQuery } from 'graphql';
 import { WebSocket } from 'ws';
 
 import { Server, token } from './server.mjs';
@@ -158,6 +159,7 @@ try {
   }
 
   // 5. Introspection.
+  await attack('the introspection of GraphiQL', 20, () => server.ask(mallory, getIntrospectionQuery()));
   const wide = `{ __schema { types { fields { ${Array.from({ length: 90 }, (_, place) => `a${place}: type { fields { name description } }`).join(' ')} } } } }`;
   await attack('wide introspection', 10, () => refused(mallory, wide, {}, 'GRAPHQL_VALIDATION_FAILED'));
 

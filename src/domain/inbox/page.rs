@@ -15,7 +15,7 @@ use crate::domain::channel::Target;
 use crate::domain::check;
 use crate::domain::notification::Kind;
 use crate::domain::tenant::Tenant;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::sql::Sql;
 
 /// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
@@ -112,9 +112,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
                 continue;
             }
         }
-        if let Some(unknown) = unknown_type(filter, &catalogue) {
-            return Err(Error::bad_input("filter.types", format!("no message type {unknown:?}")));
-        }
+        catalogue.chosen("filter.types", filter.types.as_deref())?;
         // By rows: an item whose notification has gone fills a place all the same.
         let seqs = rows.iter().map(|row| row.try_get::<Option<Seq>>("", "item_seq"));
         let seqs: Vec<Seq> = seqs.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().flatten().collect();
@@ -144,10 +142,6 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
     }
 }
 
-fn unknown_type<'a>(filter: &'a Filter, catalogue: &Catalogue) -> Option<&'a String> {
-    filter.types.as_deref()?.iter().find(|code| catalogue.message_type(code).is_none())
-}
-
 /// The one statement: where the inbox stands, and the page with all that is shown of it.
 ///
 /// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
@@ -166,8 +160,11 @@ pub fn statement(
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(standing::COLUMNS).push(", ");
     item::push_columns(&mut sql);
+    // By this catalogue, which may turn out to be outdated: only by the newest there is a type or there is none.
+    let is_chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
+    let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| is_chosen(&kind.code)).map(|kind| kind.id).collect();
     let branches = |sql: &mut Sql, many| {
-        push_branches(sql, (app, tenant, user), filter, window, (catalogue, reach), many);
+        push_branches(sql, (app, tenant, user), filter, window, (&types, reach), many);
     };
     if filter.looks_up() {
         sql.push(", (SELECT b.seq FROM (");
@@ -200,12 +197,10 @@ fn push_branches(
     (app, tenant, user): (&App, &Tenant, UserId),
     filter: &Filter,
     window: Window,
-    (catalogue, reach): (&Catalogue, Reach),
+    (types, reach): (&[TypeId], Reach),
     many: i64,
 ) {
     let order = if window.end == End::Newest { "DESC" } else { "ASC" };
-    let is_chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
-    let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| is_chosen(&kind.code)).map(|kind| kind.id).collect();
     let branches =
         types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
     for (place, (kind, range)) in branches.enumerate() {

@@ -12,7 +12,7 @@ use moka::future::Cache;
 use crate::app::App;
 use crate::auth::Role;
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Viewer, Who};
 pub use bucket::{Allowance, Bucket};
 use shared::Shared;
 
@@ -26,7 +26,7 @@ pub struct Rates {
     staff: Allowance,
     making: Allowance,
     /// Those of this node, which count where there is no Redis, or while it is away.
-    buckets: Cache<Who, Arc<Mutex<Bucket>>>,
+    buckets: Cache<Whose, Arc<Mutex<Bucket>>>,
     shared: Option<Arc<Shared>>,
 }
 
@@ -37,7 +37,7 @@ enum What {
     Made,
 }
 
-type Who = (What, TenantId, Role, String);
+type Whose = (What, Who);
 
 impl Rates {
     /// Full buckets of the sizes that the settings say.
@@ -57,11 +57,9 @@ impl Rates {
     pub async fn take(&self, app: &Arc<App>, viewer: Option<&Viewer>, operations: usize) -> Result<()> {
         let role = viewer.map_or(Role::User, |viewer| viewer.role);
         let of = if role == Role::User { self.user } else { self.staff };
-        let caller = match viewer {
-            Some(viewer) => (What::Operations, viewer.tenant.id, role, viewer.sub.clone()),
-            None => (What::Operations, TenantId::default(), role, String::new()),
-        };
-        let missing = self.missing(app, caller, of, i64::try_from(operations).unwrap_or(i64::MAX)).await;
+        let who = viewer.map_or_else(|| (TenantId::default(), role, String::new()), Viewer::who);
+        let missing =
+            self.missing(app, (What::Operations, who), of, i64::try_from(operations).unwrap_or(i64::MAX)).await;
         if missing == 0 {
             return Ok(());
         }
@@ -81,32 +79,32 @@ impl Rates {
             return work.await;
         }
         let things = i64::try_from(things).unwrap_or(i64::MAX);
-        let caller = (What::Made, viewer.tenant.id, viewer.role, viewer.sub.clone());
-        let missing = self.missing(app, caller.clone(), self.making, things).await;
+        let whose = (What::Made, viewer.who());
+        let missing = self.missing(app, whose.clone(), self.making, things).await;
         if missing > 0 {
             let what = "subscriptions, follows, preferences and views for a day";
             return Err(Error::RateLimited { what, retry_after: self.making.seconds(missing) });
         }
         let made = work.await;
         if made.is_err() {
-            self.missing(app, caller, self.making, -things).await;
+            self.missing(app, whose, self.making, -things).await;
         }
         made
     }
 
     /// What is missing in a bucket for so many things; where nothing is, they were taken.
-    async fn missing(&self, app: &Arc<App>, caller: Who, of: Allowance, things: i64) -> i64 {
+    async fn missing(&self, app: &Arc<App>, whose: Whose, of: Allowance, things: i64) -> i64 {
         if of.many == 0 || things == 0 {
             return 0;
         }
         if let Some(shared) = &self.shared {
-            if let Some(missing) = shared.take(app, &caller, of, things).await {
+            if let Some(missing) = shared.take(app, &whose, of, things).await {
                 return missing;
             }
             app.metrics.rate_alone.inc();
         }
         let now = app.now();
-        let bucket = self.buckets.get_with(caller, async { Arc::new(Mutex::new(Bucket::full(of, now))) }).await;
+        let bucket = self.buckets.get_with(whose, async { Arc::new(Mutex::new(Bucket::full(of, now))) }).await;
         bucket.lock().unwrap_or_else(PoisonError::into_inner).take(of, things, now)
     }
 }

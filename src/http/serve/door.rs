@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::files;
 use super::line::{Hand, Line, Patience, Word};
 use crate::app::App;
+use crate::http::counts::Counts;
 
 /// How many connections that may go are looked for at once.
 const RESTING: usize = 256;
@@ -35,7 +36,7 @@ pub struct Door {
 struct Inside {
     lines: HashMap<u64, Arc<Line>>,
     next: u64,
-    by_address: HashMap<IpAddr, u32>,
+    by_address: Counts<IpAddr>,
     /// Those that may go first, the last of them before the others, as they were when somebody looked.
     resting: Vec<(u64, Arc<Line>)>,
     /// When nobody was found who may go.
@@ -80,9 +81,9 @@ impl Door {
     /// Room for a connection of an address; nothing where it is to be closed at once.
     pub fn enter(self: &Arc<Self>, address: IpAddr) -> Option<(Arc<Line>, Place)> {
         let address = self.counted(address);
-        let most = self.app.config.connections.connections_per_address;
+        let most = self.app.config.connections.connections_per_address as usize;
         let mut inside = self.inside();
-        let has_most = address.is_some_and(|address| inside.by_address.get(&address).is_some_and(|own| *own >= most));
+        let has_most = address.is_some_and(|address| inside.by_address.of(&address) >= most);
         if has_most || inside.lines.len() >= self.most && !self.make_room(&mut inside) {
             self.app.metrics.refused(if has_most { "address" } else { "full" });
             return None;
@@ -92,7 +93,7 @@ impl Door {
         inside.next += 1;
         inside.lines.insert(number, line.clone());
         if let Some(address) = address {
-            *inside.by_address.entry(address).or_default() += 1;
+            inside.by_address.add(address, 1);
         }
         drop(inside);
         self.app.metrics.http_connections.inc();
@@ -186,13 +187,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut inside = self.door.inside();
         inside.lines.remove(&self.number);
-        if let Some(address) = self.address
-            && let Some(own) = inside.by_address.get_mut(&address)
-        {
-            *own -= 1;
-            if *own == 0 {
-                inside.by_address.remove(&address);
-            }
+        if let Some(address) = &self.address {
+            inside.by_address.remove(address, 1);
         }
         drop(inside);
         self.door.app.metrics.http_connections.dec();

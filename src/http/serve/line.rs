@@ -259,10 +259,9 @@ impl Handed {
     /// Whether nothing is taken at all. A stream of which nothing is taken while others go on, as a proxy may have them of
     /// several people, ends alone; one that has nothing left to end takes the connection with it.
     fn are_stuck(&self, now: u32, taking: u32) -> bool {
-        let mut oldest = self.held.values();
         let is_past = |since: u32, seconds: u32| now.saturating_sub(since) > seconds;
         let Some((since, _)) = self.held.values().next() else { return false };
-        let old = oldest.by_ref().take_while(|(since, _)| is_past(*since, STREAM * taking));
+        let old = self.held.values().take_while(|(since, _)| is_past(*since, STREAM * taking));
         let is_kept = old.fold(false, |is_kept, (since, cut)| {
             cut.abort();
             is_kept || is_past(*since, STREAM * taking + LEAVING)

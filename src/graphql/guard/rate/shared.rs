@@ -13,7 +13,7 @@ use redis::{Client, RedisError, Script};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::{Allowance, Who};
+use super::{Allowance, Whose};
 use crate::app::App;
 use crate::error::{Error, Result};
 
@@ -51,10 +51,10 @@ impl Shared {
 
     /// Takes things out of a caller's bucket, and returns what is missing for that, as `Bucket::take` does; nothing
     /// where Redis cannot say.
-    pub async fn take(self: &Arc<Self>, app: &Arc<App>, who: &Who, of: Allowance, things: i64) -> Option<i64> {
+    pub async fn take(self: &Arc<Self>, app: &Arc<App>, whose: &Whose, of: Allowance, things: i64) -> Option<i64> {
         let (mut connection, prefix) = self.link(app).await?;
         let mut call = self.script.prepare_invoke();
-        call.key(key(&prefix, who)).arg(of.many).arg(things).arg(of.millis);
+        call.key(key(&prefix, whose)).arg(of.many).arg(things).arg(of.millis);
         let answered = timeout(PATIENCE, call.invoke_async(&mut connection)).await;
         let Ok(answer): Result<Result<i64, RedisError>, _> = answered else {
             self.lost(app, &"it does not answer in time");
@@ -112,7 +112,7 @@ impl Shared {
 }
 
 /// Where a caller's bucket is kept: it does not tell who he is.
-fn key(prefix: &str, (what, tenant, role, sub): &Who) -> String {
+fn key(prefix: &str, (what, (tenant, role, sub)): &Whose) -> String {
     let digest = Sha256::digest(format!("{what:?}:{tenant}:{role}:{sub}"));
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(&digest[..16]))
 }
