@@ -1,5 +1,6 @@
 //! All sessions of a node that has ended come back at once, each with its cursor, to one that knows nobody yet.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -7,6 +8,7 @@ use std::time::Instant;
 use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
 use tidings::auth::Role;
+use tokio::task::JoinHandle;
 
 use super::board::Board;
 use super::session::{Session, Want};
@@ -42,26 +44,27 @@ async fn storm(place: &Place, title: &str, clients: usize, measured: &mut Measur
     let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
     let board = Arc::new(Board::new(SOCKETS));
     board.expect(&title, SOCKETS, Want::Both);
-    let (statements, is_over, start) = (server.statements().await?, AtomicBool::new(false), Instant::now());
+    let (statements, is_over) = (server.statements().await?, Arc::new(AtomicBool::new(false)));
+    let asking = asking(server.address, tenant, clients, is_over.clone());
+    let start = Instant::now();
     let coming = async {
         let open = async |(user, after): (usize, &String)| {
             Session::open(server.address, tenant, user, board.clone()).await?.resume(after).await
         };
         let tasks = try_join_all(cursors.iter().enumerate().map(open)).await?;
         let arrivals = board.arrivals().await?;
-        is_over.store(true, Ordering::Relaxed);
-        tasks.iter().for_each(tokio::task::JoinHandle::abort);
+        tasks.iter().for_each(JoinHandle::abort);
         Ok::<_, crate::BoxedError>(arrivals.items.into_iter().chain(arrivals.overviews).max())
     };
-    let asking = join_all((0..clients).map(|client| ask(&server, tenant, client, &is_over)));
-    let (last, latencies) = tokio::join!(coming, asking);
+    let last = coming.await;
+    is_over.store(true, Ordering::Relaxed);
+    let mut latencies = asking.await??;
     let last = last?.unwrap_or(start);
     measured.add("s to the last", last.saturating_duration_since(start).as_secs_f64());
     if clients == 0 {
         measured.add("statements a socket", (server.statements().await? - statements) / SOCKETS as f64);
         return Ok(());
     }
-    let mut latencies: Vec<f64> = latencies.into_iter().flatten().collect();
     latencies.sort_by(f64::total_cmp);
     for (name, part) in [("overviews, p50 ms", 0.5), ("overviews, p99 ms", 0.99)] {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
@@ -87,8 +90,24 @@ async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<
     if cursors.len() == SOCKETS { Ok(cursors) } else { Err("somebody has no cursor".into()) }
 }
 
-/// Asks for overviews of others until all is over; how long each took, in milliseconds.
-async fn ask(server: &Server, tenant: &str, client: usize, is_over: &AtomicBool) -> Vec<f64> {
+/// Clients who ask for overviews until all is over; how long each answer took, in milliseconds. They have a thread of their own,
+/// so that none waits for the clients that come back.
+fn asking(
+    address: SocketAddr,
+    tenant: &'static str,
+    clients: usize,
+    is_over: Arc<AtomicBool>,
+) -> JoinHandle<Result<Vec<f64>>> {
+    let all = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let clients = (0..clients).map(|client| ask(address, tenant, client, &is_over));
+        Ok(runtime.block_on(join_all(clients)).concat())
+    };
+    tokio::task::spawn_blocking(all)
+}
+
+/// Asks for overviews of others until all is over.
+async fn ask(address: SocketAddr, tenant: &str, client: usize, is_over: &AtomicBool) -> Vec<f64> {
     let mut latencies = Vec::new();
     for turn in 0.. {
         if is_over.load(Ordering::Relaxed) {
@@ -97,7 +116,7 @@ async fn ask(server: &Server, tenant: &str, client: usize, is_over: &AtomicBool)
         let user = format!("u{}", SOCKETS + (CLIENTS * turn + client) % 500);
         let body: Value = json!({ "query": OVERVIEW });
         let start = Instant::now();
-        if once(server.address, &Ask::graphql(&token(tenant, &user, Role::User), &body)).await.is_ok() {
+        if once(address, &Ask::graphql(&token(tenant, &user, Role::User), &body)).await.is_ok() {
             latencies.push(start.elapsed().as_secs_f64() * 1e3);
         }
     }
