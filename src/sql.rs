@@ -3,22 +3,16 @@
 //! The query builder cannot say most of what the data path needs, or says it differently on each database.
 //! A [`Sql`] is text with bound values; the few words that differ are methods of it.
 
+use entity::statement::{array, padded};
+use sea_orm::sea_query::Nullable;
 use sea_orm::{ConnectionTrait, DbBackend, ExecResult, QueryResult, Statement, Value};
 
 use crate::error::Result;
 
 mod insert;
 
+pub use entity::statement::LIST;
 pub use insert::{Existing, Rows, insert};
-
-/// The most ids that PostgreSQL is given as a list: it takes an array, whatever is in it, for one of ten, and one or two ids
-/// are read in other ways than ten.
-const LISTED: usize = 16;
-
-/// The most entries of a list in a statement, and of the rows that a list is read for: longer ones go in several statements.
-///
-/// Several such lists stay below SQLite's 32,766 values, and MariaDB turns a longer one into a table of its own.
-pub const LIST: usize = 1000;
 
 /// The most values of a statement that SQLite takes, as it is built by default.
 const SQLITE_VALUES: usize = 32_766;
@@ -63,42 +57,14 @@ impl Sql {
         self
     }
 
-    /// Adds ` IN (…)` over 64-bit ids.
-    ///
-    /// The text depends on how many there are only by powers of two (the last one is repeated; on PostgreSQL more than
-    /// sixteen are an array), so that the statement stays prepared. No id at all matches nothing. At most [`LIST`].
-    pub fn in_ids<T: Copy + Into<i64>>(&mut self, ids: &[T]) -> &mut Self {
-        debug_assert!(ids.len() <= LIST, "a list of {} ids in {}", ids.len(), self.text);
-        let ids: Vec<i64> = ids.iter().map(|id| (*id).into()).collect();
-        if self.backend == DbBackend::Postgres && ids.len() > LISTED {
-            self.push(" = ANY(");
-            let ids = ids.into_iter().map(Value::from).collect();
-            return self
-                .bind(Value::Array(sea_orm::sea_query::ArrayType::BigInt, Some(Box::new(ids))))
-                .push("::bigint[])");
+    /// Adds ` IN (…)` over ids or texts, of which there are at most [`LIST`]; none at all matches nothing.
+    pub fn among<T: Clone + Into<Value> + Nullable>(&mut self, values: &[T]) -> &mut Self {
+        if let Some(array) = array(self.backend, values) {
+            return self.push(" = ANY(").bind(array).push("::bigint[])");
         }
-        let last = ids.last().copied().unwrap_or(-1);
-        let padded = padded(ids.len());
         self.push(" IN (");
-        for place in 0..padded {
-            if place > 0 {
-                self.push(", ");
-            }
-            self.bind(ids.get(place).copied().unwrap_or(last));
-        }
-        self.push(")")
-    }
-
-    /// Adds ` IN (…)` over texts, padded in the same way. At most [`LIST`].
-    pub fn in_texts(&mut self, texts: &[&str]) -> &mut Self {
-        debug_assert!(texts.len() <= LIST, "a list of {} texts in {}", texts.len(), self.text);
-        let padded = padded(texts.len());
-        self.push(" IN (");
-        for place in 0..padded {
-            if place > 0 {
-                self.push(", ");
-            }
-            self.bind(texts.get(place).or(texts.last()).map(|text| (*text).to_owned()));
+        for (place, value) in padded(values).into_iter().enumerate() {
+            self.push(if place > 0 { ", " } else { "" }).bind(value);
         }
         self.push(")")
     }
@@ -172,9 +138,4 @@ impl Sql {
     pub async fn run(self, db: &impl ConnectionTrait) -> Result<u64> {
         Ok(db.execute_raw(self.into_statement()).await.map(|done: ExecResult| done.rows_affected())?)
     }
-}
-
-/// With how many entries a list is written.
-fn padded(many: usize) -> usize {
-    many.next_power_of_two().min(LIST.max(many))
 }

@@ -18,6 +18,9 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
+pub enum Relation {
+    #[sea_orm(belongs_to = "super::view::Entity", from = "Column::ViewId", to = "super::view::Column::Id")]
+    View,
+}
 
 impl ActiveModelBehavior for ActiveModel {}

@@ -3,15 +3,16 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
+use crate::preference::Scope;
+use crate::statement::OfTenant;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "default_preference")]
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub tenant_id: TenantId,
-    /// 0 action, 1 message type.
     #[sea_orm(primary_key, auto_increment = false)]
-    pub scope: i16,
+    pub scope: Scope,
     /// The action's or the message type's id.
     #[sea_orm(primary_key, auto_increment = false)]
     pub subject_id: i64,
@@ -22,3 +23,7 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfTenant for Entity {
+    const TENANT: Column = Column::TenantId;
+}

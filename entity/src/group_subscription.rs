@@ -16,6 +16,19 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
+pub enum Relation {
+    #[sea_orm(
+        belongs_to = "super::channel::Entity",
+        from = "Column::GroupChannelId",
+        to = "super::channel::Column::Id"
+    )]
+    Group,
+    #[sea_orm(
+        belongs_to = "super::channel::Entity",
+        from = "Column::TargetChannelId",
+        to = "super::channel::Column::Id"
+    )]
+    Target,
+}
 
 impl ActiveModelBehavior for ActiveModel {}

@@ -3,6 +3,18 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
+use crate::statement::OfTenant;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
+#[repr(i16)]
+pub enum Kind {
+    /// A user is erased.
+    Erase = 0,
+    /// A channel is taken away that nothing is published to any more.
+    Close = 1,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "job")]
@@ -10,8 +22,7 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: i64,
     pub tenant_id: TenantId,
-    /// 0 erasing a user, 1 taking a channel away that nothing is published to any more.
-    pub kind: i16,
+    pub kind: Kind,
     /// The user's or the channel's id.
     pub subject_id: i64,
     /// What the tenant calls it, where the same request again is to find it.
@@ -28,3 +39,7 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfTenant for Entity {
+    const TENANT: Column = Column::TenantId;
+}

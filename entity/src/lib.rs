@@ -1,8 +1,11 @@
 //! The tables of Tidings, one file a table: what a row is, and nothing that happens to it.
 //!
-//! Instants are milliseconds since 1970 in an `i64`, the one form that the three databases keep alike.
+//! What an ordinary statement is (read, list, insert, change, delete, count, lock) is a call of an entity where it is used;
+//! `statement` has what SeaORM lacks for that. Instants are milliseconds since 1970 in an `i64`, the one form that the three databases keep alike.
 
 pub mod ids;
+pub mod prelude;
+pub mod statement;
 
 pub mod action;
 pub mod activity_key;

@@ -3,6 +3,19 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{TenantId, TypeId};
+use crate::statement::OfTenant;
+
+/// How what is in an inbox becomes read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
+#[repr(i16)]
+pub enum ReadPolicy {
+    /// By marks.
+    #[default]
+    Manual = 0,
+    /// By being looked at.
+    Auto = 1,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "message_type")]
@@ -14,8 +27,7 @@ pub struct Model {
     pub title: String,
     /// Free label under which a UI groups types.
     pub group_label: Option<String>,
-    /// 0 manual, 1 auto.
-    pub read_policy: i16,
+    pub read_policy: ReadPolicy,
     /// Users cannot switch it off.
     pub mandatory: bool,
     pub ttl_seconds: Option<i64>,
@@ -31,3 +43,7 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfTenant for Entity {
+    const TENANT: Column = Column::TenantId;
+}

@@ -3,6 +3,31 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{ActionId, Seq, TenantId, TypeId, UserId};
+use crate::statement::OfTenant;
+
+/// What a notification is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
+#[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
+#[repr(i16)]
+pub enum Kind {
+    /// Sent by an operator to an audience.
+    Announcement = 0,
+    /// Raised by something that happened to a target.
+    Reminder = 1,
+    /// Addressed to one user.
+    Message = 2,
+}
+
+impl Kind {
+    /// As metrics call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Announcement => "announcement",
+            Self::Reminder => "reminder",
+            Self::Message => "message",
+        }
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "notification")]
@@ -14,8 +39,7 @@ pub struct Model {
     pub id: i64,
     /// Its place in the tenant's log, given at publication.
     pub seq: Option<Seq>,
-    /// 0 announcement, 1 reminder, 2 message.
-    pub kind: i16,
+    pub kind: Kind,
     pub type_id: TypeId,
     /// May be missing where the type has a template.
     pub title: Option<String>,
@@ -56,6 +80,19 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
+pub enum Relation {
+    #[sea_orm(belongs_to = "super::action::Entity", from = "Column::ActionId", to = "super::action::Column::Id")]
+    Action,
+    #[sea_orm(
+        belongs_to = "super::message_type::Entity",
+        from = "Column::TypeId",
+        to = "super::message_type::Column::Id"
+    )]
+    MessageType,
+}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfTenant for Entity {
+    const TENANT: Column = Column::TenantId;
+}

@@ -3,6 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{Seq, TypeId, UserId};
+use crate::statement::OfUser;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "read_mark")]
@@ -21,3 +22,7 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfUser for Entity {
+    const USER: Column = Column::UserId;
+}

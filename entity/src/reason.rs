@@ -3,6 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
+use crate::statement::OfTenant;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "reason")]
@@ -19,3 +20,7 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfTenant for Entity {
+    const TENANT: Column = Column::TenantId;
+}

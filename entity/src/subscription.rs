@@ -3,6 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{ChannelId, Seq, UserId};
+use crate::statement::OfUser;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "subscription")]
@@ -18,6 +19,15 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
+pub enum Relation {
+    #[sea_orm(belongs_to = "super::channel::Entity", from = "Column::ChannelId", to = "super::channel::Column::Id")]
+    Channel,
+    #[sea_orm(belongs_to = "super::user::Entity", from = "Column::UserId", to = "super::user::Column::Id")]
+    User,
+}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfUser for Entity {
+    const USER: Column = Column::UserId;
+}

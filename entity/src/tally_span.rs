@@ -3,6 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{Seq, TypeId, UserId};
+use crate::statement::OfUser;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "tally_span")]
@@ -23,6 +24,13 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {}
+pub enum Relation {
+    #[sea_orm(belongs_to = "super::user::Entity", from = "Column::UserId", to = "super::user::Column::Id")]
+    User,
+}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfUser for Entity {
+    const USER: Column = Column::UserId;
+}

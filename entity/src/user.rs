@@ -3,6 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{Seq, TenantId, UserId};
+use crate::statement::{OfTenant, OfUser};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "users")]
@@ -34,3 +35,11 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl OfTenant for Entity {
+    const TENANT: Column = Column::TenantId;
+}
+
+impl OfUser for Entity {
+    const USER: Column = Column::Id;
+}

@@ -5,16 +5,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use entity::action::{Column, Entity as Action};
+use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::ids::ActionId;
-use sea_orm::Value;
+use entity::notification::{self, Entity as Notification};
+use entity::preference::{self, Entity as Preference, Scope};
+use entity::prelude::*;
 
-use super::preference::Scope;
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
 use crate::error::{Error, Result};
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// The most actions of a tenant.
 const ACTIONS: i64 = 100_000;
@@ -44,13 +46,10 @@ async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<H
         return Ok(known);
     }
     let (missing, now) = (Vec::from_iter(missing), app.now());
-    let rows = || missing.iter().map(|code| vec![Value::from(tenant.id), (*code).into(), now.into()]).collect();
     transaction!(app.db, |txn| {
-        let columns = &["tenant_id", "code", "used_at"];
-        insert(txn, Rows { table: "action", columns, values: rows() }, Existing::Kept).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT count(*) AS many FROM action WHERE tenant_id = ").bind(tenant.id);
-        let many: i64 = sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?;
+        let rows = missing.iter().map(|code| [tenant.id.into(), (*code).into(), now.into()]).collect();
+        insert(txn, [Column::TenantId, Column::Code, Column::UsedAt], rows, Existing::Kept).await?;
+        let many = Action::of_tenant(tenant.id).count_rows(txn).await?;
         if many > most {
             return Err(Error::Conflict(format!("beyond {most} actions of a tenant no new ones are made here")));
         }
@@ -88,16 +87,13 @@ fn is_idle(app: &App, used_at: Millis) -> bool {
 /// are read once more: the sweep may have come before.
 async fn in_use(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<Vec<(String, ActionId, Millis)>> {
     loop {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT id, code, used_at FROM action WHERE tenant_id = ").bind(tenant.id);
-        sql.push(" AND code").in_texts(codes);
+        let known = Action::of_tenant(tenant.id).filter(Column::Code.among(&app.db.read, codes));
         let (mut found, mut idle) = (Vec::new(), Vec::new());
-        for row in sql.all(&app.db.read).await? {
-            let (action, used_at) = (row.try_get("", "id")?, row.try_get("", "used_at")?);
-            if is_idle(app, used_at) {
-                idle.push(action);
+        for action in known.all(&app.db.read).await? {
+            if is_idle(app, action.used_at) {
+                idle.push(action.id);
             }
-            found.push((row.try_get("", "code")?, action, used_at));
+            found.push((action.code, action.id, action.used_at));
         }
         if idle.is_empty() {
             return Ok(found);
@@ -113,10 +109,9 @@ async fn touch(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
     }
     let now = app.now();
     transaction!(app.db, |txn| {
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE action SET used_at = ").bind(now).push(" WHERE tenant_id = ").bind(tenant.id);
-        sql.push(" AND id").in_ids(actions).push(" AND used_at < ").bind(now);
-        sql.run(txn).await
+        let touch = Action::update_of_tenant(tenant.id).col_expr(Column::UsedAt, Expr::val(now));
+        let touch = touch.filter(Column::Id.among(txn, actions)).filter(Column::UsedAt.lt(now));
+        Ok(touch.exec(txn).await?)
     })?;
     Ok(())
 }
@@ -143,50 +138,36 @@ async fn delete(app: &App, tenant: &Tenant, actions: &[ActionId], since: Millis)
         return Ok(0);
     }
     transaction!(app.db, |txn| {
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").in_ids(actions);
-        sql.push(" AND used_at < ").bind(since);
-        sql.run(txn).await
+        let delete = Action::delete_of_tenant(tenant.id).filter(Column::Id.among(txn, actions));
+        Ok(delete.filter(Column::UsedAt.lt(since)).exec(txn).await?.rows_affected)
     })
 }
 
 /// Those of the next actions after a code that nobody used since: a range of `action_code`. And the code to go on after.
 async fn idle(app: &App, tenant: &Tenant, after: &str, since: Millis) -> Result<(Option<String>, Vec<ActionId>)> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT a.id, a.code, a.used_at FROM action a WHERE a.tenant_id = ").bind(tenant.id);
-    sql.push(" AND a.code > ").bind(after).push(" ORDER BY a.code LIMIT ");
-    sql.bind(i64::try_from(LIST).map_err(Error::internal)?);
-    let rows = sql.all(&app.db.read).await?;
-    let mut idle = Vec::new();
-    for row in &rows {
-        if row.try_get::<Millis>("", "used_at")? < since {
-            idle.push(row.try_get("", "id")?);
-        }
-    }
-    let last = rows.last().filter(|_| rows.len() == LIST).map(|row| row.try_get("", "code")).transpose()?;
+    let next = Action::of_tenant(tenant.id).filter(Column::Code.gt(after)).order_by_asc(Column::Code);
+    let next = next.limit(LIST as u64).all(&app.db.read).await?;
+    let idle = next.iter().filter(|action| action.used_at < since).map(|action| action.id).collect();
+    let last = next.into_iter().nth(LIST - 1).map(|action| action.code);
     Ok((last, idle))
 }
 
 /// Those of the actions that something names: a walk over all that the tenant sent, and over all preferences.
 async fn named(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<BTreeSet<ActionId>> {
-    let mut named = BTreeSet::new();
+    let db = &app.db.read;
     if actions.is_empty() {
-        return Ok(named);
+        return Ok(BTreeSet::new());
     }
-    let (tenant, scope) = (Value::from(tenant.id), Value::from(Scope::Action as i16));
-    for (column, table, conditions) in [
-        ("action_id", "notification", vec![("tenant_id", tenant.clone())]),
-        ("subject_id", "preference", vec![("scope", scope.clone())]),
-        ("subject_id", "default_preference", vec![("tenant_id", tenant), ("scope", scope)]),
-    ] {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push(&format!("SELECT DISTINCT x.{column} AS id FROM {table} x WHERE x.{column}")).in_ids(actions);
-        for (of, value) in conditions {
-            sql.push(&format!(" AND x.{of} = ")).bind(value);
-        }
-        for row in sql.all(&app.db.read).await? {
-            named.insert(row.try_get("", "id")?);
-        }
-    }
+    let sent = Notification::of_tenant(tenant.id).filter(notification::Column::ActionId.among(db, actions));
+    let sent = sent.select_only().column(notification::Column::ActionId).distinct();
+    let mut named: BTreeSet<ActionId> = sent.into_tuple::<ActionId>().all(db).await?.into_iter().collect();
+    let own = Preference::find().filter(preference::Column::SubjectId.among(db, actions));
+    let own = own.filter(preference::Column::Scope.eq(Scope::Action));
+    let own = own.select_only().column(preference::Column::SubjectId).distinct();
+    named.extend(own.into_tuple::<ActionId>().all(db).await?);
+    let defaults = DefaultPreference::of_tenant(tenant.id).filter(default_preference::Column::Scope.eq(Scope::Action));
+    let defaults = defaults.filter(default_preference::Column::SubjectId.among(db, actions));
+    let defaults = defaults.select_only().column(default_preference::Column::SubjectId);
+    named.extend(defaults.into_tuple::<ActionId>().all(db).await?);
     Ok(named)
 }

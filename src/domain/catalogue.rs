@@ -137,7 +137,7 @@ async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
 
 async fn defaults(app: &App, tenant: &Tenant) -> Result<BTreeMap<(Scope, i64), bool>> {
     let read = |row: &QueryResult| -> Result<((Scope, i64), bool)> {
-        let scope = Scope::of(row.try_get("", "scope")?);
+        let scope = row.try_get::<Scope>("", "scope")?;
         Ok(((scope, row.try_get("", "subject_id")?), row.try_get("", "enabled")?))
     };
     let mut sql = Sql::new(&app.db.read);

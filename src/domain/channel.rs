@@ -19,6 +19,8 @@ use crate::database::Transaction;
 use crate::error::{Error, Result};
 use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
+pub use entity::channel::Kind;
+
 pub use close::{close_actor, step as close_step};
 pub use follow::{follow, following, unfollow};
 pub use group::{
@@ -29,23 +31,6 @@ pub use sweep::sweep;
 pub use target::{
     Listener, Subscribed, Target, TopicSubscription, resolve_actions, subscribe, subscriptions, unsubscribe,
 };
-
-/// What a channel stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(i16)]
-pub enum Kind {
-    /// All users of the tenant, without a row each.
-    Everyone = 0,
-    /// A role, user type or segment.
-    Group = 1,
-    /// An action on a target.
-    Target = 2,
-    /// All that a user does.
-    Actor = 3,
-    /// A group that was deleted, or somebody who was erased: who listened keeps what was published to it, and is then taken
-    /// off (`close`).
-    Deleted = 9,
-}
 
 /// A channel as the tenant calls it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -109,7 +94,7 @@ pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code
                 .push(" AND c.kind = ")
                 .bind(kind as i16)
                 .push(" AND c.code")
-                .in_texts(texts);
+                .among(texts);
             for row in sql.all(db).await? {
                 let text: String = row.try_get("", "code")?;
                 let Some(code) = wanted.get(&text) else { continue };
@@ -151,7 +136,7 @@ async fn hold(txn: &Transaction, tenant: &Tenant, codes: &[Code]) -> Result<Hash
         let mut sql = Sql::new(txn);
         // With a column that is not in `channel_code`: where all are, MySQL locks that index's entry and not the row.
         sql.push("SELECT c.id, c.code, c.created_at FROM channel c WHERE c.tenant_id = ").bind(tenant.id);
-        sql.push(" AND c.kind = ").bind(kind as i16).push(" AND c.code").in_texts(texts);
+        sql.push(" AND c.kind = ").bind(kind as i16).push(" AND c.code").among(texts);
         sql.push(" ORDER BY c.id").for_share();
         for row in sql.all(txn).await? {
             rows.insert(row.try_get("", "code")?, row.try_get("", "id")?);

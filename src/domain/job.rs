@@ -6,6 +6,7 @@
 //! each node; where they meet, they take turns.
 
 use entity::ids::TenantId;
+pub use entity::job::Kind;
 use sea_orm::QueryResult;
 
 use super::tenant::{self, Tenant};
@@ -23,20 +24,10 @@ const JOBS: i64 = 100;
 /// and does not count.
 const FARTHEST: Millis = 3_600_000;
 
-/// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i16)]
-pub enum Kind {
-    /// Deleting what is left of somebody who is no user any more.
-    Erase = 0,
-    /// Taking its listeners off a channel to which nothing is published any more.
-    Close = 1,
-}
-
 /// A job whose row is locked.
 #[derive(Debug)]
 pub struct Job {
-    kind: i16,
+    kind: Kind,
     /// The user or the channel.
     pub subject: i64,
     /// How far it has come. It begins at 0.
@@ -114,7 +105,7 @@ async fn step(txn: &Transaction, app: &App, tenant: &Tenant, id: i64) -> Result<
     let Some(row) = sql.one(txn).await? else { return Ok(false) };
     let job = Job::read(&row)?;
     let now = app.now();
-    let next = if job.kind == Kind::Erase as i16 {
+    let next = if job.kind == Kind::Erase {
         user::erase_step(txn, tenant, &job).await?
     } else {
         channel::close_step(txn, tenant, &job, now).await?

@@ -157,7 +157,7 @@ pub async fn look(app: &App) -> Result<()> {
 async fn look_at(app: &App, tenants: &[TenantId], now: Millis) -> Result<()> {
     let db = &app.db.read;
     let mut sql = Sql::new(db);
-    sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").in_ids(tenants);
+    sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").among(tenants);
     for row in sql.all(db).await? {
         let (last_seq, catalogue_version) = (row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?);
         app.live.tell(row.try_get("", "id")?, Event::Head { last_seq, catalogue_version });
@@ -177,7 +177,7 @@ async fn look_at(app: &App, tenants: &[TenantId], now: Millis) -> Result<()> {
 async fn expired(app: &App, tenants: &[TenantId], (after, upto): (Millis, Millis)) -> Result<Vec<(TenantId, Seq)>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT n.tenant_id, n.seq FROM notification n WHERE n.expires_at > ").bind(after);
-    sql.push(" AND n.expires_at <= ").bind(upto).push(" AND n.seq IS NOT NULL AND n.tenant_id").in_ids(tenants);
+    sql.push(" AND n.expires_at <= ").bind(upto).push(" AND n.seq IS NOT NULL AND n.tenant_id").among(tenants);
     let rows = sql.all(&app.db.read).await?;
     rows.iter().map(|row| Ok((row.try_get("", "tenant_id")?, row.try_get("", "seq")?))).collect()
 }

@@ -30,42 +30,11 @@ pub use amend::{Patch, retract, update};
 pub use commit::Outbox;
 pub use content::{Content, ContentChange};
 pub use draft::{Addressees, Input};
+pub use entity::notification::Kind;
 pub use key::OF_USERS;
 pub use list::{Filter, Page, page, sent_by};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
-
-/// What a notification is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i16)]
-pub enum Kind {
-    /// Sent by an operator to an audience.
-    Announcement = 0,
-    /// Raised by something that happened to a target.
-    Reminder = 1,
-    /// Addressed to one user.
-    Message = 2,
-}
-
-impl Kind {
-    /// As metrics call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Announcement => "announcement",
-            Self::Reminder => "reminder",
-            Self::Message => "message",
-        }
-    }
-
-    /// From a table.
-    pub fn of(kind: i16) -> Self {
-        match kind {
-            1 => Self::Reminder,
-            2 => Self::Message,
-            _ => Self::Announcement,
-        }
-    }
-}
 
 /// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -149,7 +118,7 @@ pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notifica
 async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
     let db = &app.db.read;
     let mut sql = select(db, tenant);
-    sql.push(" AND n.id").in_ids(ids);
+    sql.push(" AND n.id").among(ids);
     let rows = sql.all(db).await?;
     let catalogue = catalogue::current(app, tenant).await?;
     rows.iter().map(|row| read(row, &catalogue)).collect()
@@ -177,7 +146,7 @@ fn read(row: &QueryResult, catalogue: &Catalogue) -> Result<Notification> {
     Ok(Notification {
         id: row.try_get("", "id")?,
         seq: row.try_get("", "seq")?,
-        kind: Kind::of(row.try_get("", "kind")?),
+        kind: row.try_get("", "kind")?,
         message_type: message_type
             .ok_or_else(|| Error::internal(format!("message type {kind} is not in the catalogue")))?,
         content: Content {
@@ -209,7 +178,7 @@ async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> R
     for keys in keys.chunks(LIST) {
         let mut sql = Sql::new(db);
         sql.push("SELECT n.idempotency_key, n.id, n.fingerprint FROM notification n WHERE n.tenant_id = ");
-        sql.bind(tenant.id).push(" AND n.idempotency_key").in_texts(keys);
+        sql.bind(tenant.id).push(" AND n.idempotency_key").among(keys);
         for row in sql.all(db).await? {
             found.push((row.try_get("", "idempotency_key")?, row.try_get("", "id")?, row.try_get("", "fingerprint")?));
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entity::ids::UserId;
+pub use entity::preference::Scope;
 use sea_orm::Value;
 
 use super::action;
@@ -18,23 +19,6 @@ use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// The most preferences of each kind in one call, and of actions that a user may have of their own.
 const CHANGES: usize = 1000;
-
-/// What a preference is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(i16)]
-pub enum Scope {
-    /// Something that happens to targets.
-    Action = 0,
-    /// A category of notifications.
-    Type = 1,
-}
-
-impl Scope {
-    /// From a table.
-    pub fn of(scope: i16) -> Self {
-        if scope == 1 { Self::Type } else { Self::Action }
-    }
-}
 
 /// One switch as its user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +54,7 @@ pub async fn of(app: &App, tenant: &Tenant, user: UserId) -> Result<Preferences>
     sql.push("SELECT f.scope, f.subject_id, f.enabled FROM preference f WHERE f.user_id = ").bind(user);
     let mut own = BTreeMap::new();
     for row in sql.all(db).await? {
-        let key = (Scope::of(row.try_get("", "scope")?), row.try_get::<i64>("", "subject_id")?);
+        let key = (row.try_get::<Scope>("", "scope")?, row.try_get::<i64>("", "subject_id")?);
         own.insert(key, row.try_get::<bool>("", "enabled")?);
     }
     let types = catalogue.types.iter().map(|kind| {
@@ -92,7 +76,7 @@ async fn by_action(
     let mut actions = Vec::with_capacity(ids.len());
     for ids in Vec::from_iter(ids).chunks(LIST) {
         let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").in_ids(ids);
+        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").among(ids);
         for row in sql.all(&app.db.read).await? {
             let key = (Scope::Action, row.try_get::<i64>("", "id")?);
             let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
@@ -196,7 +180,7 @@ async fn set(txn: &Transaction, table: &'static str, owner: &'static str, id: Va
         }
         let mut sql = Sql::new(txn);
         sql.push(&format!("DELETE FROM {table} WHERE {owner} = ")).bind(id.clone());
-        sql.push(" AND scope = ").bind(scope as i16).push(" AND subject_id").in_ids(&subjects);
+        sql.push(" AND scope = ").bind(scope as i16).push(" AND subject_id").among(&subjects);
         sql.run(txn).await?;
     }
     let row = |(&(scope, subject), enabled): (&(Scope, i64), &Option<bool>)| {

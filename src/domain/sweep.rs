@@ -208,7 +208,7 @@ async fn with_something_old(
 /// Deletes the marks over what is old, once nothing is left that they could be about.
 async fn delete_marks(txn: &Transaction, users: &[UserId], upto: Seq) -> Result<u64> {
     let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM read_mark WHERE user_id").in_ids(users).push(" AND read_upto <= ").bind(upto);
+    sql.push("DELETE FROM read_mark WHERE user_id").among(users).push(" AND read_upto <= ").bind(upto);
     sql.run(txn).await
 }
 
@@ -226,7 +226,7 @@ async fn delete_items(
         // MySQL reads what it deletes from only where it has been read before.
         sql.push("SELECT o.user_id, o.seq FROM (");
     }
-    sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id").in_ids(users);
+    sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id").among(users);
     sql.push(" AND (i.seq <= ").bind(upto).push(" OR (i.expires_at <= ").bind(expired);
     sql.push(" AND NOT EXISTS (SELECT 1 FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.seq = i.seq AND (n.expires_at IS NULL OR n.expires_at > ").bind(expired);

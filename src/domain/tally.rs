@@ -41,7 +41,7 @@ pub async fn arrived(
     if usize::try_from(upto.0 - after.0).is_ok_and(|entries| entries < users.len()) {
         sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT u.tenant_id, i.seq, count(*), 0 ");
         // Ranges of `inbox_item`'s key, with constants for MySQL.
-        sql.push("FROM inbox_item i JOIN users u ON u.id = i.user_id WHERE i.user_id").in_ids(users);
+        sql.push("FROM inbox_item i JOIN users u ON u.id = i.user_id WHERE i.user_id").among(users);
         sql.push(" AND i.seq > ").bind(after).push(" AND i.seq <= ").bind(upto).push(" AND i.seq > u.cursor_seq");
         push_published(&mut sql, |sql| {
             sql.push("u.tenant_id");
@@ -49,7 +49,7 @@ pub async fn arrived(
         sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
     } else {
         sql.push(&format!("INSERT INTO tally_span ({}) SELECT u.id, FALSE, 0, u.cursor_seq, ", SPAN.join(", ")));
-        sql.bind(upto).push(", ").bind(now).push(" FROM users u WHERE u.id").in_ids(users);
+        sql.bind(upto).push(", ").bind(now).push(" FROM users u WHERE u.id").among(users);
         sql.push(" AND u.cursor_seq < ").bind(upto).or_ignore("tally_span.upto_seq");
     }
     sql.run(txn).await?;

@@ -93,7 +93,7 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
     for ids in ids.chunks(LIST) {
         let mut sql = Sql::new(&app.db.read);
         sql.push("SELECT ").push(&Profile::columns("u")).push(" FROM users u WHERE u.tenant_id = ").bind(tenant.id);
-        sql.push(" AND u.id").in_ids(ids);
+        sql.push(" AND u.id").among(ids);
         for row in sql.all(&app.db.read).await? {
             if let Some(profile) = Profile::read(&row, "u")? {
                 profiles.insert(profile.id, profile);
@@ -111,7 +111,7 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
 /// shown again, and open sessions are told when it is committed. What arrives needs no note.
 pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET version = version + 1 WHERE id").in_ids(users);
+    sql.push("UPDATE users SET version = version + 1 WHERE id").among(users);
     sql.run(txn).await?;
     txn.tell(Notice::changed(tenant.id, users));
     Ok(())

@@ -178,7 +178,7 @@ async fn lock_some(
 ) -> Result<usize> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT ").push(Row::COLUMNS).push(" FROM view v WHERE v.tenant_id = ").bind(tenant.id);
-    sql.push(" AND v.code = ").bind(code).push(" AND v.external_id").in_texts(ids).push(" ORDER BY v.id").for_update();
+    sql.push(" AND v.code = ").bind(code).push(" AND v.external_id").among(ids).push(" ORDER BY v.id").for_update();
     let found = sql.all(txn).await?;
     for row in &found {
         let row = Row::read(row)?;

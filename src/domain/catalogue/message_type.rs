@@ -1,6 +1,7 @@
 //! Message types: categories of notifications, tabs of the inbox.
 
 use entity::ids::TypeId;
+pub use entity::message_type::ReadPolicy;
 use sea_orm::{QueryResult, Value};
 
 use super::super::check;
@@ -15,16 +16,6 @@ use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
 pub const TYPES: usize = 100;
-
-/// How items of a type come to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadPolicy {
-    /// Somebody marks them.
-    #[default]
-    Manual,
-    /// Looking at the list marks them.
-    Auto,
-}
 
 /// A category of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +130,7 @@ fn columns(of: &MessageType) -> Vec<(&'static str, Value)> {
     let values: [Value; 9] = [
         of.title.clone().into(),
         of.group.clone().into(),
-        (of.read_policy as i16).into(),
+        of.read_policy.into(),
         of.mandatory.into(),
         of.ttl_seconds.into(),
         of.position.into(),
@@ -158,7 +149,7 @@ fn read(row: &QueryResult) -> Result<MessageType> {
         code: row.try_get("", "code")?,
         title: row.try_get("", "title")?,
         group: row.try_get("", "group_label")?,
-        read_policy: if row.try_get::<i16>("", "read_policy")? == 1 { ReadPolicy::Auto } else { ReadPolicy::Manual },
+        read_policy: row.try_get("", "read_policy")?,
         mandatory: row.try_get("", "mandatory")?,
         ttl_seconds: row.try_get("", "ttl_seconds")?,
         position: row.try_get("", "position")?,

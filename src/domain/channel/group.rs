@@ -75,7 +75,7 @@ async fn look_up(
     let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
     for codes in codes.chunks(LIST) {
         let mut sql = select(db, tenant);
-        sql.push(" AND c.code").in_texts(codes);
+        sql.push(" AND c.code").among(codes);
         end(&mut sql);
         for row in sql.all(db).await? {
             let group = Group::read(&row)?;
@@ -181,7 +181,7 @@ pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<Ch
     let mut counts = HashMap::with_capacity(groups.len());
     for groups in groups.chunks(LIST) {
         let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT channel_id, count(*) AS members FROM subscription WHERE channel_id").in_ids(groups);
+        sql.push("SELECT channel_id, count(*) AS members FROM subscription WHERE channel_id").among(groups);
         sql.push(" GROUP BY channel_id");
         for row in sql.all(&app.db.read).await? {
             counts.insert(row.try_get("", "channel_id")?, row.try_get("", "members")?);

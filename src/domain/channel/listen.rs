@@ -96,7 +96,7 @@ pub(super) async fn cease(
         let new = newcomers(txn, channel, users).await?;
         let present: Vec<UserId> = users.iter().filter(|user| !new.contains(user)).copied().collect();
         let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM subscription WHERE channel_id = ").bind(channel).push(" AND user_id").in_ids(&present);
+        sql.push("DELETE FROM subscription WHERE channel_id = ").bind(channel).push(" AND user_id").among(&present);
         removed_count += sql.run(txn).await?;
         count(txn, &present, "-").await?;
     }
@@ -108,7 +108,7 @@ pub(super) async fn cease(
 /// after that, or are no users any more.
 pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[UserId], newest: Seq) -> Result<()> {
     let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id, u.cursor_seq FROM users u WHERE u.id").in_ids(users).push(" ORDER BY u.id").for_update();
+    sql.push("SELECT u.id, u.cursor_seq FROM users u WHERE u.id").among(users).push(" ORDER BY u.id").for_update();
     let (mut behind, mut beyond) = (Vec::new(), Vec::new());
     for row in sql.all(txn).await? {
         let is_beyond = row.try_get::<Seq>("", "cursor_seq")? >= newest;
@@ -116,7 +116,7 @@ pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[Use
     }
     let mut sql = Sql::new(txn);
     sql.push("SELECT s.user_id FROM subscription s WHERE s.channel_id = ").bind(channel).push(" AND s.user_id");
-    sql.in_ids(&behind).push(" AND s.since_seq >= ").bind(newest);
+    sql.among(&behind).push(" AND s.since_seq >= ").bind(newest);
     let late = sql.all(txn).await?;
     for user in late.iter().map(|row| row.try_get::<UserId>("", "user_id")) {
         let user = user?;
@@ -125,7 +125,7 @@ pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[Use
     }
     let off: Vec<UserId> = users.iter().filter(|user| !behind.contains(user)).copied().collect();
     let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM subscription WHERE channel_id = ").bind(channel).push(" AND user_id").in_ids(&off);
+    sql.push("DELETE FROM subscription WHERE channel_id = ").bind(channel).push(" AND user_id").among(&off);
     sql.run(txn).await?;
     count(txn, &beyond, "-").await
 }
@@ -134,8 +134,8 @@ pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[Use
 /// `publication`'s key for each subscription.
 async fn unheard(db: &impl ConnectionTrait, users: &[UserId], channels: &[ChannelId]) -> Result<Vec<UserId>> {
     let mut sql = Sql::new(db);
-    sql.push("SELECT DISTINCT u.id FROM users u JOIN subscription s ON s.user_id = u.id WHERE u.id").in_ids(users);
-    sql.push(" AND s.channel_id").in_ids(channels).push(" AND ").push(NEWEST).push(" > u.cursor_seq AND ");
+    sql.push("SELECT DISTINCT u.id FROM users u JOIN subscription s ON s.user_id = u.id WHERE u.id").among(users);
+    sql.push(" AND s.channel_id").among(channels).push(" AND ").push(NEWEST).push(" > u.cursor_seq AND ");
     sql.push(NEWEST).push(" > s.since_seq ORDER BY u.id");
     sql.all(db).await?.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
 }
@@ -143,7 +143,7 @@ async fn unheard(db: &impl ConnectionTrait, users: &[UserId], channels: &[Channe
 /// Those of the users (whose rows are locked) who do not listen to the channel.
 async fn newcomers(txn: &Transaction, channel: ChannelId, users: &[UserId]) -> Result<Vec<UserId>> {
     let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id FROM users u WHERE u.id").in_ids(users);
+    sql.push("SELECT u.id FROM users u WHERE u.id").among(users);
     sql.push(" AND NOT EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = u.id AND s.channel_id = ");
     sql.bind(channel).push(") ORDER BY u.id");
     sql.all(txn).await?.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
@@ -154,7 +154,7 @@ async fn count(txn: &Transaction, users: &[UserId], sign: &str) -> Result<()> {
         return Ok(());
     }
     let mut sql = Sql::new(txn);
-    sql.push(&format!("UPDATE users SET subscription_count = subscription_count {sign} 1 WHERE id")).in_ids(users);
+    sql.push(&format!("UPDATE users SET subscription_count = subscription_count {sign} 1 WHERE id")).among(users);
     sql.run(txn).await?;
     Ok(())
 }

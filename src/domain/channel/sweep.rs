@@ -60,10 +60,10 @@ async fn unused(app: &App, tenant: &Tenant, kind: Kind, after: &str) -> Result<(
 
 async fn delete(txn: &Transaction, channels: &[ChannelId]) -> Result<u64> {
     let mut sql = Sql::new(txn);
-    sql.push("SELECT c.id FROM channel c WHERE c.id").in_ids(channels).push(" ORDER BY c.id").for_update();
+    sql.push("SELECT c.id FROM channel c WHERE c.id").among(channels).push(" ORDER BY c.id").for_update();
     sql.all(txn).await?;
     let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM channel WHERE id").in_ids(channels);
+    sql.push("DELETE FROM channel WHERE id").among(channels);
     push_unused(&mut sql);
     sql.run(txn).await
 }

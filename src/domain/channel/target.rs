@@ -142,7 +142,7 @@ pub async fn unsubscribe(
             Listener::Group(group) => {
                 let mut sql = Sql::new(txn);
                 sql.push("DELETE FROM group_subscription WHERE group_channel_id = ").bind(group);
-                sql.push(" AND target_channel_id").in_ids(channels);
+                sql.push(" AND target_channel_id").among(channels);
                 sql.run(txn).await
             }
         })?;
@@ -199,11 +199,11 @@ async fn created_at(txn: &Transaction, who: Listener, channels: &[ChannelId]) ->
     match who {
         Listener::User(user) => {
             sql.push("SELECT channel_id AS id, created_at FROM subscription WHERE user_id = ").bind(user);
-            sql.push(" AND channel_id").in_ids(channels);
+            sql.push(" AND channel_id").among(channels);
         }
         Listener::Group(group) => {
             sql.push("SELECT target_channel_id AS id, created_at FROM group_subscription WHERE group_channel_id = ");
-            sql.bind(group).push(" AND target_channel_id").in_ids(channels);
+            sql.bind(group).push(" AND target_channel_id").among(channels);
         }
     }
     sql.all(txn).await?.iter().map(|row| Ok((row.try_get("", "id")?, row.try_get("", "created_at")?))).collect()

@@ -78,7 +78,7 @@ pub(super) async fn apply(
     for seqs in subjects.chunks(LIST) {
         let mut sql = Sql::new(txn);
         sql.push("SELECT n.seq, n.expires_at, n.retracted_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
-        sql.push(" AND n.seq").in_ids(seqs);
+        sql.push(" AND n.seq").among(seqs);
         for row in sql.all(txn).await? {
             let seq = row.try_get("", "seq")?;
             match row.try_get::<Option<Millis>>("", "retracted_at")? {
@@ -90,8 +90,8 @@ pub(super) async fn apply(
     for (expires_at, seqs) in expiring {
         for seqs in seqs.chunks(LIST) {
             let mut sql = Sql::new(txn);
-            sql.push("UPDATE inbox_item SET expires_at = ").bind(expires_at).push(" WHERE user_id").in_ids(users);
-            sql.push(" AND seq").in_ids(seqs);
+            sql.push("UPDATE inbox_item SET expires_at = ").bind(expires_at).push(" WHERE user_id").among(users);
+            sql.push(" AND seq").among(seqs);
             sql.run(txn).await?;
         }
     }
@@ -100,7 +100,7 @@ pub(super) async fn apply(
     }
     for retracted in retracted.chunks(LIST) {
         let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM inbox_item WHERE user_id").in_ids(users).push(" AND seq").in_ids(retracted);
+        sql.push("DELETE FROM inbox_item WHERE user_id").among(users).push(" AND seq").among(retracted);
         sql.run(txn).await?;
     }
     Ok(())
@@ -120,7 +120,7 @@ async fn concerned(
     sql.push(" AND a.seq > ").bind(after).push(" AND a.seq <= ").bind(upto);
     sql.push(" AND a.subject_seq >= ").bind(oldest).push(" AND a.subject_seq <= ").bind(newest);
     // Not a join with the items, of which MariaDB would read all that several users have.
-    sql.push(" AND (SELECT u.id FROM users u WHERE u.id").in_ids(users);
+    sql.push(" AND (SELECT u.id FROM users u WHERE u.id").among(users);
     sql.push(" AND (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.seq = a.subject_seq) IS NOT NULL");
     sql.push(" LIMIT 1) IS NOT NULL");
     sql.all(txn).await?.iter().map(|row| Ok(row.try_get("", "subject_seq")?)).collect()

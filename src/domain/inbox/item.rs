@@ -145,7 +145,7 @@ impl Item {
 
     /// The item of a row, whose content is known.
     pub fn over(row: &QueryResult, content: Arc<Content>) -> Result<Self> {
-        let state = State::of(row.try_get("", "item_state")?);
+        let state: State = row.try_get("", "item_state")?;
         let mark: Option<Millis> = row.try_get("", "item_mark_read_at")?;
         let own: Option<Millis> = row.try_get("", "item_read_at")?;
         Ok(Self {
@@ -187,7 +187,7 @@ impl Content {
         let target_type: Option<String> = row.try_get("", "item_target_type")?;
         Ok(Self {
             notification: row.try_get("", "item_notification")?,
-            kind: Kind::of(row.try_get("", "item_kind")?),
+            kind: row.try_get("", "item_kind")?,
             message_type: catalogue
                 .type_by_id(type_id)
                 .cloned()

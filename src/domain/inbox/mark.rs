@@ -200,7 +200,7 @@ impl Inbox<'_> {
             } else {
                 sql.push("DELETE FROM inbox_item");
             }
-            sql.push(" WHERE user_id = ").bind(self.user).push(" AND seq").in_ids(seqs);
+            sql.push(" WHERE user_id = ").bind(self.user).push(" AND seq").among(seqs);
             sql.run(self.txn).await?;
             match step.makes_read() {
                 0 => {}
@@ -221,7 +221,7 @@ impl Inbox<'_> {
         sql.push(" WHERE ");
         push_range(&mut sql, Place::from(self.user), Place::from(kind), (step.from, step.part), self.now);
         match which {
-            Which::Items(seqs) => sql.push(" AND i.seq").in_ids(seqs),
+            Which::Items(seqs) => sql.push(" AND i.seq").among(seqs),
             Which::UpTo(up_to, _) => sql.push(" AND i.seq <= ").bind(*up_to),
         };
         sql.all(self.txn).await?.iter().map(|row| Ok(row.try_get("", "seq")?)).collect()
@@ -231,7 +231,7 @@ impl Inbox<'_> {
         let Which::Items(seqs) = which else { return Ok(Vec::new()) };
         let mut sql = Sql::new(self.txn);
         sql.push("SELECT DISTINCT type_id FROM inbox_item WHERE user_id = ").bind(self.user);
-        sql.push(" AND seq").in_ids(seqs);
+        sql.push(" AND seq").among(seqs);
         sql.all(self.txn).await?.iter().map(|row| Ok(row.try_get("", "type_id")?)).collect()
     }
 }

@@ -238,7 +238,7 @@ fn push_filter_joins(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     sql.push(" JOIN notification f ON f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
     if let Some(kinds) = kinds {
         let kinds: BTreeSet<i64> = kinds.iter().map(|kind| *kind as i64).collect();
-        sql.push(" AND f.kind").in_ids(&Vec::from_iter(kinds));
+        sql.push(" AND f.kind").among(&Vec::from_iter(kinds));
     }
     if let Some(target) = target {
         push_target(sql, "f", target);

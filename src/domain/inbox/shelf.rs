@@ -5,43 +5,10 @@
 //! a [`Range`] for each state that answers it.
 
 use entity::ids::{TypeId, UserId};
+pub use entity::inbox_item::State;
 
 use crate::clock::Millis;
 use crate::sql::Sql;
-
-/// `inbox_item.state`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i16)]
-pub enum State {
-    /// Unread above the newest read mark of its type, read up to it.
-    Fresh = 0,
-    /// Read by itself.
-    Read = 1,
-    /// Archived, and read.
-    ArchivedRead = 2,
-    /// Unread whatever the read mark says.
-    KeptUnread = 3,
-    /// Archived, and unread.
-    ArchivedUnread = 4,
-}
-
-impl State {
-    /// From the table.
-    pub fn of(state: i16) -> Self {
-        match state {
-            1 => Self::Read,
-            2 => Self::ArchivedRead,
-            3 => Self::KeptUnread,
-            4 => Self::ArchivedUnread,
-            _ => Self::Fresh,
-        }
-    }
-
-    /// Whether it is out of the inbox proper.
-    pub fn is_archived(self) -> bool {
-        matches!(self, Self::ArchivedRead | Self::ArchivedUnread)
-    }
-}
 
 /// Which items of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

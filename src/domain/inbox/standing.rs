@@ -153,7 +153,7 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
         }
     } else {
         one(sql, Place::Column("u.id"), &|sql| {
-            sql.in_ids(users);
+            sql.among(users);
         });
     }
     sql.push(" LIMIT 1000000");

@@ -144,7 +144,7 @@ async fn walk_log(txn: &Transaction, tenant: &Tenant, users: &[Locked], end: Seq
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let mut sql = Sql::new(txn);
     push_insert(&mut sql, "u.id");
-    sql.push(" JOIN users u ON u.id").in_ids(&ids);
+    sql.push(" JOIN users u ON u.id").among(&ids);
     sql.push(" WHERE p.tenant_id = ")
         .bind(tenant.id)
         .push(" AND p.seq > ")
@@ -176,7 +176,7 @@ async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq,
     let most = (ITEMS_PER_TRANSACTION / channels.chunks(LIST).len() as u64).max(1).cast_signed();
     for channels in channels.chunks(LIST).filter(|_| end.0 - of.cursor.0 > most) {
         let mut sql = Sql::new(txn);
-        sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").in_ids(channels);
+        sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").among(channels);
         sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
         sql.push(" ORDER BY p.seq LIMIT 1 OFFSET ").bind(most);
         if let Some(row) = sql.one(txn).await? {
@@ -187,7 +187,7 @@ async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq,
     for channels in channels.chunks(LIST) {
         let mut sql = Sql::new(txn);
         push_insert(&mut sql, &user);
-        sql.push(" WHERE p.channel_id").in_ids(channels);
+        sql.push(" WHERE p.channel_id").among(channels);
         sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
         sql.push(" AND (p.channel_id = ")
             .bind(tenant.everyone)
@@ -238,7 +238,7 @@ async fn move_cursors(txn: &Transaction, tenant: &Tenant, users: &[Locked], to: 
         amend::apply(txn, tenant, &ids, subjects, (start, to)).await?;
     }
     let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET cursor_seq = ").bind(to).push(" WHERE id").in_ids(&ids);
+    sql.push("UPDATE users SET cursor_seq = ").bind(to).push(" WHERE id").among(&ids);
     sql.push(" AND cursor_seq < ").bind(to);
     sql.run(txn).await?;
     Ok(())

@@ -38,11 +38,11 @@ pub struct Newer {
 /// A range of `inbox_item`'s key a user, and then what they show, once for all who got the same.
 pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Newer> {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(STATE_COLUMNS).push(" FROM inbox_item i WHERE i.user_id").in_ids(users);
+    sql.push("SELECT ").push(STATE_COLUMNS).push(" FROM inbox_item i WHERE i.user_id").among(users);
     sql.push(" AND i.seq > ").bind(span.after).push(" AND i.seq <= ").bind(span.upto);
     sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(app.now()).push(")");
     if let Some(types) = span.types {
-        sql.push(" AND i.type_id").in_ids(types);
+        sql.push(" AND i.type_id").among(types);
     }
     sql.push(" ORDER BY i.seq");
     if let Some(limit) = span.limit {
@@ -71,7 +71,7 @@ async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Se
         sql.push("SELECT n.seq AS content_seq, t.catalogue_version, ").push(CONTENT_COLUMNS).push(", ");
         sql.push(&Profile::columns("s")).push(" FROM notification n JOIN tenant t ON t.id = n.tenant_id");
         item::push_content_joins(&mut sql);
-        sql.push(" WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").in_ids(seqs);
+        sql.push(" WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").among(seqs);
         let rows = sql.all(&app.db.read).await?;
         let Some(row) = rows.first() else { continue };
         let catalogue = catalogue::at(app, tenant, row.try_get("", "catalogue_version")?).await?;

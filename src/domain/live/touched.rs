@@ -34,8 +34,8 @@ impl Touched {
         }
         for users in members.viewers().chunks(AT_ONCE) {
             let mut sql = Sql::new(&app.db.read);
-            sql.push("SELECT DISTINCT i.user_id FROM inbox_item i WHERE i.user_id").in_ids(users);
-            sql.push(" AND i.seq").in_ids(&seqs);
+            sql.push("SELECT DISTINCT i.user_id FROM inbox_item i WHERE i.user_id").among(users);
+            sql.push(" AND i.seq").among(&seqs);
             for row in sql.all(&app.db.read).await? {
                 members.changed(row.try_get("", "user_id")?);
             }

@@ -55,11 +55,11 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, befo
     if filter.types.is_some() {
         let types = catalogue.chosen("filter.types", filter.types.as_deref())?;
         let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
-        sql.push(" AND n.type_id").in_ids(&ids);
+        sql.push(" AND n.type_id").among(&ids);
     }
     if let Some(kinds) = &filter.kinds {
         let kinds: BTreeSet<i64> = kinds.iter().map(|kind| i64::from(*kind as i16)).collect();
-        sql.push(" AND n.kind").in_ids(&Vec::from_iter(kinds));
+        sql.push(" AND n.kind").among(&Vec::from_iter(kinds));
     }
     if let Some(statuses) = &filter.statuses {
         push_statuses(&mut sql, statuses, app.now());
@@ -74,7 +74,7 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, befo
         // Somebody of whom the tenant never heard has sent nothing.
         let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
         let sender: Vec<i64> = known.values().map(|id| id.0).collect();
-        sql.push(" AND n.sender_id").in_ids(&sender);
+        sql.push(" AND n.sender_id").among(&sender);
     }
     if let Some(target) = &filter.target {
         target.check().map_err(|error| error.within("filter"))?;

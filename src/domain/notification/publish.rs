@@ -137,19 +137,19 @@ async fn messages(
     }
     let mut sql = Sql::new(txn);
     push_items(&mut sql, tenant, "u.id = n.receiver_id", now);
-    sql.push(" AND n.seq").in_ids(&seqs).push(" AND ");
+    sql.push(" AND n.seq").among(&seqs).push(" AND ");
     preference::push_wants(&mut sql, tenant, "u.id", "n");
     if sql.run(txn).await? == seqs.len() as u64 {
         return Ok(());
     }
     let mut sql = Sql::new(txn);
-    sql.push("SELECT n.seq FROM notification n WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").in_ids(&seqs);
+    sql.push("SELECT n.seq FROM notification n WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").among(&seqs);
     sql.push(" AND NOT EXISTS (SELECT 1 FROM inbox_item i WHERE i.user_id = n.receiver_id AND i.seq = n.seq)");
     let rows = sql.all(txn).await?;
     let nobodys: Vec<Seq> = rows.iter().map(|row| row.try_get("", "seq")).collect::<std::result::Result<_, _>>()?;
     let mut sql = Sql::new(txn);
     sql.push("UPDATE notification SET delivered_count = 0 WHERE tenant_id = ").bind(tenant.id);
-    sql.push(" AND seq").in_ids(&nobodys);
+    sql.push(" AND seq").among(&nobodys);
     sql.run(txn).await?;
     delivered.extend(nobodys.into_iter().map(|seq| (seq, 0)));
     Ok(())
@@ -168,7 +168,7 @@ async fn announce_by_name(
     for users in named.chunks(LIST) {
         let mut sql = Sql::new(txn);
         push_items(&mut sql, tenant, "u.tenant_id = n.tenant_id", now);
-        sql.push(" AND n.seq = ").bind(of.seq).push(" AND u.id").in_ids(users).push(" AND ");
+        sql.push(" AND n.seq = ").bind(of.seq).push(" AND u.id").among(users).push(" AND ");
         preference::push_wants(&mut sql, tenant, "u.id", "n");
         made += sql.run(txn).await?;
     }

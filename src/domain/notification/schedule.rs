@@ -105,7 +105,7 @@ async fn first_due(app: &App, served: &[TenantId]) -> Result<Option<TenantId>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT s.tenant_id FROM schedule s WHERE s.publish_at <= ").bind(app.now());
     if !served.is_empty() {
-        sql.push(" AND NOT s.tenant_id").in_ids(served);
+        sql.push(" AND NOT s.tenant_id").among(served);
     }
     sql.push(" ORDER BY s.publish_at LIMIT 1");
     sql.one(&app.db.read).await?.map(|row| Ok(row.try_get("", "tenant_id")?)).transpose()
@@ -169,7 +169,7 @@ async fn load(
     ids: &[i64],
 ) -> Result<Vec<(i64, Envelope)>> {
     let mut sql = select(db, tenant);
-    sql.push(" AND n.id").in_ids(ids);
+    sql.push(" AND n.id").among(ids);
     let mut loaded = Vec::with_capacity(ids.len());
     for row in sql.all(db).await? {
         let of = read(&row, catalogue)?;
@@ -184,7 +184,7 @@ pub(super) async fn forget(txn: &Transaction, tenant: &Tenant, ids: &[i64]) -> R
     for table in ["schedule", "recipient"] {
         let mut sql = Sql::new(txn);
         sql.push(&format!("DELETE FROM {table} WHERE tenant_id = ")).bind(tenant.id);
-        sql.push(" AND notification_id").in_ids(ids);
+        sql.push(" AND notification_id").among(ids);
         sql.run(txn).await?;
     }
     Ok(())

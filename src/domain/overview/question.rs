@@ -123,7 +123,7 @@ impl Known {
     /// The versions of senders alone.
     async fn ask_of(&mut self, app: &App, senders: &[UserId]) -> Result<()> {
         let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT s.id, s.profile_version FROM users s WHERE s.id").in_ids(senders);
+        sql.push("SELECT s.id, s.profile_version FROM users s WHERE s.id").among(senders);
         for row in sql.all(&app.db.read).await? {
             self.senders.insert(row.try_get("", "id")?, row.try_get("", "profile_version")?);
         }
@@ -166,7 +166,7 @@ fn question(
     sql.push(") h");
     if !senders.is_empty() {
         sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.profile_version, 0, 0, 0, 1 FROM users s WHERE s.id")
-            .in_ids(senders);
+            .among(senders);
     }
     sql
 }

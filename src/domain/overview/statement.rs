@@ -65,7 +65,7 @@ pub fn statement(
         push_latest(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), counted);
         sql.push(" AS x_latest FROM ");
         push_standing(&mut sql);
-        sql.push(" LEFT JOIN message_type t ON t.tenant_id = ").bind(tenant.id).push(" AND t.id").in_ids(&ids);
+        sql.push(" LEFT JOIN message_type t ON t.tenant_id = ").bind(tenant.id).push(" AND t.id").among(&ids);
         sql.push(") h");
     }
     sql.push(" LEFT JOIN inbox_item i ON i.user_id = h.h_user_id AND i.seq = x_latest");
@@ -117,7 +117,7 @@ fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], counted: Counte
                 sql.push("(SELECT c.seen_seq FROM users c WHERE c.id = ").bind(user).push(")");
             }
         }
-        sql.push(" AND i.type_id").in_ids(types).push(" AND i.state IN (");
+        sql.push(" AND i.type_id").among(types).push(" AND i.state IN (");
         for (place, (state, _)) in ranges(Side::Inbox, None).iter().enumerate() {
             sql.push(if place > 0 { ", " } else { "" }).push(&(*state as i16).to_string());
         }

@@ -44,7 +44,7 @@ async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>>
     let users = ids(&sql.all(txn).await?, "user_id")?;
     let Some(&last) = users.last() else { return Ok(None) };
     let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id FROM users u WHERE u.id").in_ids(&users).push(" ORDER BY u.id").for_update();
+    sql.push("SELECT u.id FROM users u WHERE u.id").among(&users).push(" ORDER BY u.id").for_update();
     let locked = ids(&sql.all(txn).await?, "id")?;
     // Those of whoever is no user any more are for the job that erases them.
     settle(txn, &locked).await?;
@@ -77,7 +77,7 @@ async fn add_some(txn: &Transaction) -> Result<bool> {
     }
     for tallies in tallies.chunks(LIST) {
         let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM tally WHERE id").in_ids(tallies);
+        sql.push("DELETE FROM tally WHERE id").among(tallies);
         if sql.run(txn).await? != tallies.len() as u64 {
             return Err(Error::Unavailable("another node has counted meanwhile".into()));
         }
@@ -97,7 +97,7 @@ async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) ->
         sql.push(" ELSE 0 END");
     }
     let seqs: Vec<Seq> = sums.iter().map(|(seq, _)| *seq).collect();
-    sql.push(" WHERE tenant_id = ").bind(tenant).push(" AND seq").in_ids(&seqs);
+    sql.push(" WHERE tenant_id = ").bind(tenant).push(" AND seq").among(&seqs);
     sql.run(txn).await?;
     Ok(())
 }

@@ -31,7 +31,7 @@ struct Span {
 pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT u.tenant_id, ").push(COLUMNS).push(" FROM tally_span s JOIN users u ON u.id = s.user_id ");
-    sql.push("WHERE s.user_id").in_ids(users);
+    sql.push("WHERE s.user_id").among(users);
     let read = |row: &QueryResult| Span::read(row, row.try_get("", "tenant_id")?);
     let spans = sql.all(txn).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
     if spans.is_empty() {
@@ -39,7 +39,7 @@ pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
     }
     add_all(txn, spans).await?;
     let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM tally_span WHERE user_id").in_ids(users);
+    sql.push("DELETE FROM tally_span WHERE user_id").among(users);
     sql.run(txn).await?;
     Ok(())
 }

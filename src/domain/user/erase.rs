@@ -160,7 +160,7 @@ pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId,
             if column == "receiver_id" {
                 let mut sql = Sql::new(txn);
                 sql.push("DELETE FROM schedule WHERE tenant_id = ").bind(tenant.id);
-                sql.push(" AND notification_id").in_ids(ids);
+                sql.push(" AND notification_id").among(ids);
                 sql.run(txn).await?;
             }
             let mut sql = Sql::new(txn);
@@ -174,7 +174,7 @@ pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId,
                 "actor_id" => sql.push("UPDATE publication SET actor_id = NULL"),
                 _ => sql.push(&format!("DELETE FROM {table}")),
             };
-            sql.push(" WHERE tenant_id = ").bind(tenant.id).push(&format!(" AND {key}")).in_ids(ids);
+            sql.push(" WHERE tenant_id = ").bind(tenant.id).push(&format!(" AND {key}")).among(ids);
             sql.push(&format!(" AND {column} = ")).bind(user);
             sql.run(txn).await?;
         }

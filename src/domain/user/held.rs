@@ -58,6 +58,6 @@ pub async fn lost<T>(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<T> {
 
 fn select(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT u.id FROM users u WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id").in_ids(users);
+    sql.push("SELECT u.id FROM users u WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id").among(users);
     sql
 }

@@ -98,7 +98,7 @@ async fn read(db: &impl ConnectionTrait, tenant: &Tenant, ids: &[String]) -> Res
     for ids in ids.chunks(LIST) {
         let mut sql = Sql::new(db);
         sql.push("SELECT id, external_id FROM users WHERE tenant_id = ").bind(tenant.id).push(" AND external_id");
-        sql.in_texts(ids);
+        sql.among(ids);
         for row in sql.all(db).await? {
             known.insert(row.try_get("", "external_id")?, row.try_get("", "id")?);
         }

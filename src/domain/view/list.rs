@@ -122,7 +122,7 @@ fn newest(app: &App, users: &[UserId], first: usize, which: Which) -> Sql {
     ));
     sql.push("FROM view_visit m");
     push_view(&mut sql, "a", "m.view_id");
-    sql.push(" WHERE m.user_id").in_ids(users);
+    sql.push(" WHERE m.user_id").among(users);
     if which == Which::Unread {
         sql.push(" AND a.position > m.position");
     }
@@ -147,7 +147,7 @@ fn these(app: &App, tenant: &Tenant, users: &[UserId], keys: &[Key]) -> Sql {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(Row::COLUMNS).push(", ").push(Visit::COLUMNS);
     sql.push(", m.user_id AS m_user_id, m.joined_at AS m_place FROM view v JOIN view_visit m ON m.view_id = v.id");
-    sql.push(" AND m.user_id").in_ids(users).push(" WHERE v.tenant_id = ").bind(tenant.id);
+    sql.push(" AND m.user_id").among(users).push(" WHERE v.tenant_id = ").bind(tenant.id);
     let pairs: Vec<(Value, Value)> = keys.iter().map(|key| (key.code.clone().into(), key.id.clone().into())).collect();
     push_pairs(&mut sql, ("v.code", "v.external_id"), &pairs);
     sql

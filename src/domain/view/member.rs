@@ -81,7 +81,7 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
     transaction!(app.db, |txn| {
         for users in users.chunks(LIST) {
             let mut sql = Sql::new(txn);
-            sql.push("DELETE FROM view_visit WHERE view_id = ").bind(row.id).push(" AND user_id").in_ids(users);
+            sql.push("DELETE FROM view_visit WHERE view_id = ").bind(row.id).push(" AND user_id").among(users);
             sql.run(txn).await?;
         }
         txn.tell(Notice::visits(tenant.id, row.id, &users));

@@ -64,7 +64,7 @@ pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT m.user_id, m.view_id, m.position AS m_position, a.position AS a_position FROM view_visit m");
     push_view(&mut sql, "a", "m.view_id");
-    sql.push(" WHERE m.user_id").in_ids(users);
+    sql.push(" WHERE m.user_id").among(users);
     let mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>> = HashMap::with_capacity(users.len());
     for row in sql.all(&app.db.read).await? {
         let of = Unseen::of(row.try_get("", "a_position")?, row.try_get("", "m_position")?);
@@ -82,9 +82,9 @@ pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Has
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
         let mut sql = Sql::new(&app.db.read);
         sql.push("SELECT ").push(Row::COLUMNS).push(", NULL AS m_user_id, NULL AS m_position, NULL AS m_visited_at");
-        sql.push(" FROM view v WHERE v.id").in_ids(views);
+        sql.push(" FROM view v WHERE v.id").among(views);
         sql.push(" UNION ALL SELECT m.view_id, NULL, NULL, NULL, NULL, NULL, NULL, m.user_id, ").push(Visit::COLUMNS);
-        sql.push(" FROM view_visit m WHERE m.view_id").in_ids(views).push(" AND m.user_id").in_ids(users);
+        sql.push(" FROM view_visit m WHERE m.view_id").among(views).push(" AND m.user_id").among(users);
         let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
         for row in sql.all(&app.db.read).await? {
             let view: ViewId = row.try_get("", "v_id")?;

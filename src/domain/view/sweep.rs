@@ -42,7 +42,7 @@ async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId,
     }
     let mut sql = Sql::new(txn);
     sql.push("SELECT v.tenant_id, v.id FROM view v WHERE v.id")
-        .in_ids(&candidates)
+        .among(&candidates)
         .push(" AND v.touched_at < ")
         .bind(before);
     sql.push(" ORDER BY v.code, v.id").for_update();
@@ -52,7 +52,7 @@ async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId,
     let views: Vec<ViewId> = gone.iter().map(|(_, view)| *view).collect();
     for (table, column) in [("view_visit", "view_id"), ("activity_key", "view_id"), ("view", "id")] {
         let mut sql = Sql::new(txn);
-        sql.push(&format!("DELETE FROM {table} WHERE {column}")).in_ids(&views);
+        sql.push(&format!("DELETE FROM {table} WHERE {column}")).among(&views);
         sql.run(txn).await?;
     }
     for &(tenant, view) in &gone {

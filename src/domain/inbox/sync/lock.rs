@@ -47,7 +47,7 @@ pub(super) async fn lock(
         .push(") AS last_seq, (SELECT t.amended_seq FROM tenant t WHERE t.id = ")
         .bind(tenant.id)
         .push(") AS amended_seq FROM users u WHERE u.id")
-        .in_ids(users)
+        .among(users)
         .push(" AND u.tenant_id = ")
         .bind(tenant.id)
         .push(" ORDER BY u.id");
