@@ -5,7 +5,7 @@
 
 use entity::statement::{array, padded};
 use sea_orm::sea_query::Nullable;
-use sea_orm::{ConnectionTrait, DbBackend, ExecResult, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, QueryResult, Statement, Value};
 
 use crate::error::Result;
 
@@ -122,6 +122,18 @@ impl Sql {
         let most = if self.backend == DbBackend::Sqlite { SQLITE_VALUES } else { VALUES };
         debug_assert!(self.values.len() <= most, "{} values in {:.1000}", self.values.len(), self.text);
         Statement::from_sql_and_values(self.backend, self.text, self.values)
+    }
+
+    /// Runs it and reads its rows.
+    pub async fn rows<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
+        let rows = db.query_all_raw(self.into_statement()).await?;
+        Ok(rows.iter().map(|row| T::from_query_result(row, "")).collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Runs it and reads its first row.
+    pub async fn row<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Option<T>> {
+        let row = db.query_one_raw(self.into_statement()).await?;
+        Ok(row.map(|row| T::from_query_result(&row, "")).transpose()?)
     }
 
     /// Runs it and returns its rows.
