@@ -1,5 +1,6 @@
 //! The API: translates GraphQL into operations of the domain and back, one file a noun.
 
+mod admission;
 mod budget;
 mod catalogue;
 mod channel;
@@ -9,7 +10,6 @@ mod entities;
 mod errors;
 mod event;
 mod flight;
-mod guard;
 mod inbox;
 mod live;
 mod mark;
@@ -22,7 +22,6 @@ mod scalars;
 mod send;
 mod sent;
 mod user;
-mod validator;
 mod view;
 
 use std::collections::HashMap;
@@ -41,15 +40,14 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::database::Party;
 use crate::error::Error;
+use admission::Admission;
+pub use admission::{Admitted, Allowance, Bucket};
 pub use budget::Budget;
 pub use context::{Viewer, Who};
 use entities::Entities;
 pub use errors::code as error_code;
 use event::Events;
 pub use flight::{Operation, code as outcome};
-use guard::Guard;
-pub use guard::{Admitted, Allowance, Bucket};
-use validator::Validator;
 
 /// Everything that can be asked.
 #[derive(Default, MergedObject)]
@@ -90,7 +88,7 @@ pub struct Schema {
     app: Arc<App>,
     library: Library,
     events: Events,
-    guard: Guard,
+    admission: Admission,
 }
 
 impl std::fmt::Debug for Schema {
@@ -126,11 +124,11 @@ const RECURSION: usize = 200;
 impl Schema {
     /// The API over `app`.
     pub fn new(app: Arc<App>) -> Self {
-        let guard = Guard::new(&app, Validator::new());
+        let admission = Admission::new(&app);
         // What the guard admits is valid; the fast mode does not check it again.
         let library =
-            builder().validation_mode(ValidationMode::Fast).data(app.clone()).data(guard.rates.clone()).finish();
-        Self { library, events: Events::new(app.clone()), guard, app }
+            builder().validation_mode(ValidationMode::Fast).data(app.clone()).data(admission.rates.clone()).finish();
+        Self { library, events: Events::new(app.clone()), admission, app }
     }
 
     /// The API in the schema definition language, as `schema.graphql` keeps it.
@@ -144,7 +142,7 @@ impl Schema {
 
     /// Counts one operation of a caller before anything of their request is looked at; the answer where they have none left.
     pub async fn knock(&self, viewer: Option<&Viewer>) -> Result<(), Response> {
-        let counted = self.guard.knock(&self.app, viewer).await;
+        let counted = self.admission.knock(&self.app, viewer).await;
         counted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
     }
 
@@ -152,7 +150,7 @@ impl Schema {
     ///
     /// Every transport goes through here, once its caller has knocked. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
-        let admitted = self.guard.admit(&self.app, viewer, request).await;
+        let admitted = self.admission.admit(&self.app, viewer, request).await;
         admitted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
     }
 
@@ -205,7 +203,7 @@ impl Schema {
 
     /// Waits until no query or mutation is under way any more.
     pub async fn landed(&self) {
-        self.guard.landed(&self.app).await;
+        self.admission.landed(&self.app).await;
     }
 
     /// Answers a query or mutation of a caller.

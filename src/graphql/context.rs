@@ -6,7 +6,7 @@ use async_graphql::{Context, ID};
 use entity::ids::{TenantId, UserId};
 use futures_util::future::BoxFuture;
 
-use super::guard::Rates;
+use super::admission::Rates;
 use crate::app::App;
 use crate::auth::{Claims, Role};
 use crate::database::Party;

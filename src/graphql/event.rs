@@ -13,10 +13,10 @@ use entity::ids::{Seq, UserId};
 use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
+use super::admission::Admitted;
 use super::budget::Budget;
 use super::context::{Call, Viewer};
 use super::flight::Flight;
-use super::guard::Admitted;
 use super::inbox::InboxItem;
 use super::live::ItemEdge;
 use super::overview::Overview;

@@ -1,19 +1,13 @@
-//! What the guard must know of the schema, read from its own definition once.
+//! What the guard must know of the schema, read from its definition once.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
 
-use async_graphql::parser::parse_schema;
 use async_graphql::parser::types::{
     BaseType, FieldDefinition, InputValueDefinition, Type, TypeKind, TypeSystemDefinition,
 };
+use async_graphql::parser::{self, parse_schema};
 
-use crate::graphql::Schema;
-
-/// The types of the schema; those of introspection are not among them.
-pub static TYPES: LazyLock<Types> = LazyLock::new(|| Types::parse(&Schema::sdl()));
-
-/// Types by name.
+/// Types by name; those of introspection are not among them.
 #[derive(Debug, Default)]
 pub struct Types(HashMap<String, Kind>);
 
@@ -40,10 +34,8 @@ pub struct Field {
     /// The name of its type, without brackets and exclamation marks.
     pub of: String,
     pub is_list: bool,
-    /// Whether it takes `first` or `last`.
-    pub is_paged: bool,
-    /// The argument that names what it returns one by one.
-    pub counted: Option<&'static str>,
+    /// The names of its arguments.
+    pub arguments: HashSet<String>,
 }
 
 /// A field of an input.
@@ -54,12 +46,10 @@ pub struct Input {
     pub has_default: bool,
 }
 
-/// Arguments whose entries each have a row in the answer.
-const COUNTED: [&str; 3] = ["ids", "inputs", "representations"];
-
 impl Types {
-    fn parse(sdl: &str) -> Self {
-        let document = parse_schema(sdl).expect("our own schema is one");
+    /// Reads a schema in the schema definition language.
+    pub fn parse(sdl: &str) -> Result<Self, parser::Error> {
+        let document = parse_schema(sdl)?;
         let mut types = Self::default();
         let mut members: HashMap<String, Vec<String>> = HashMap::new();
         for definition in document.definitions {
@@ -98,7 +88,7 @@ impl Types {
                 members.sort_unstable();
             }
         }
-        types
+        Ok(types)
     }
 
     /// The type called `name`.
@@ -106,8 +96,8 @@ impl Types {
         self.0.get(name)
     }
 
-    /// The same name for as long as the program runs.
-    pub fn name(&'static self, name: &str) -> Option<&'static str> {
+    /// The same name for as long as the types are there.
+    pub fn name(&self, name: &str) -> Option<&str> {
         self.0.get_key_value(name).map(|(name, _)| name.as_str())
     }
 
@@ -129,12 +119,10 @@ impl Types {
 }
 
 fn field_of(field: &FieldDefinition) -> (String, Field) {
-    let has = |name: &str| field.arguments.iter().any(|argument| argument.node.name.node == name);
     let of = Field {
         of: named(&field.ty.node).to_owned(),
         is_list: matches!(field.ty.node.base, BaseType::List(_)),
-        is_paged: has("first") || has("last"),
-        counted: COUNTED.into_iter().find(|name| has(name)),
+        arguments: field.arguments.iter().map(|argument| argument.node.name.node.to_string()).collect(),
     };
     (field.name.node.to_string(), of)
 }

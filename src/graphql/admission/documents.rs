@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Request, Value};
+use async_graphql::{Request, Response, Value};
 use entity::ids::TenantId;
+use guard::Refusal;
 use moka::future::Cache;
 
-use super::refusal::Refusal;
 use crate::app::App;
 use crate::auth::Role;
 use crate::config::Config;
-use crate::graphql::Viewer;
+use crate::error::Error;
+use crate::graphql::{Viewer, failed};
 use crate::operations::hash;
 
 /// Texts that clients have sent once with their hash, of each tenant for itself.
@@ -40,15 +41,15 @@ impl Persisted {
         app: &App,
         viewer: Option<&Viewer>,
         request: &mut Request,
-    ) -> Result<Registration, Refusal> {
-        let id = named(request)?;
+    ) -> Result<Registration, Response> {
+        let id = named(request).map_err(Refusal::response)?;
         let mut registration = Registration(None);
         if let Some((id, is_hash)) = id {
             let listed = app.operations.as_ref().and_then(|operations| operations.by_id(&id));
             if !request.query.is_empty() {
                 if is_hash && hash(&request.query) != id {
                     let message = "the hash of the persisted query is not the query's";
-                    return Err(Refusal::invalid(message, None));
+                    return Err(Refusal::invalid(message, None).response());
                 }
                 if let Some(viewer) = viewer.filter(|_| self.is_on && is_hash) {
                     let text = request.query.as_str().into();
@@ -61,16 +62,16 @@ impl Persisted {
                     Some(viewer) => self.texts.get(&(viewer.tenant.id, id)).await,
                     None => None,
                 };
-                let unknown = || Refusal::persisted("PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound");
+                let unknown = || persisted("PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound");
                 request.query = known.ok_or_else(unknown)?.to_string();
             } else {
-                return Err(Refusal::persisted("PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"));
+                return Err(persisted("PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"));
             }
         }
         let is_bound = viewer.is_some_and(|viewer| viewer.role == Role::User);
         if is_bound && app.operations.as_ref().is_some_and(|operations| !operations.holds(&request.query)) {
             let message = "users may run the operations of this server's list, and no others";
-            return Err(Refusal::of(crate::error::Error::Forbidden(message.into())));
+            return Err(failed(Error::Forbidden(message.into())));
         }
         Ok(registration)
     }
@@ -81,6 +82,11 @@ impl Persisted {
             self.texts.insert((tenant, hash), text).await;
         }
     }
+}
+
+/// With the code of Apollo's clients, who look at the message, too.
+fn persisted(code: &str, message: &str) -> Response {
+    Refusal::new(code, message, None).response()
 }
 
 /// The id that a request names its document by, and whether that is a hash as Apollo's clients send it.

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
 
-use super::refusal::Refusal;
-use crate::config::LimitsConfig;
+use crate::{Limits, Refusal};
 
 /// How far selections and fragments may nest in each other before we stop looking.
 const LEVELS: usize = 64;
@@ -29,7 +28,7 @@ impl Weight {
 ///
 /// Each fragment is weighed once, however often it is spread: fragments that spread the next one twice double what
 /// the validation does, level by level, and no limit of the library looks before it has begun.
-pub fn weigh(document: &ExecutableDocument, limits: &LimitsConfig) -> Result<Weight, Refusal> {
+pub fn weigh(document: &ExecutableDocument, limits: &Limits) -> Result<Weight, Refusal> {
     let mut scales = Scales { document, fragments: HashMap::new() };
     let mut all = Weight::default();
     for (_, operation) in document.operations.iter() {

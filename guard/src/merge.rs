@@ -12,8 +12,8 @@ use async_graphql::parser::types::{
 use async_graphql::{Name, Positioned, Variables};
 use async_graphql_value::{ConstValue, Value};
 
-use super::refusal::Refusal;
-use super::types::{TYPES, Types};
+use crate::Refusal;
+use crate::types::Types;
 
 type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
@@ -31,11 +31,12 @@ pub fn root(of: OperationType) -> &'static str {
 /// The operation must be valid and its fragments within the limits. Fails where two fields want the same place in the
 /// answer and are not the same.
 pub fn merged(
+    types: &Types,
     fragments: &Fragments,
     operation: &OperationDefinition,
     variables: &Variables,
 ) -> Result<OperationDefinition, Refusal> {
-    let merger = Merger { types: &TYPES, fragments, operation, variables };
+    let merger = Merger { types, fragments, operation, variables };
     let items = merger.set(Some(root(operation.ty)), &[&operation.selection_set.node])?;
     Ok(OperationDefinition {
         ty: operation.ty,
@@ -46,7 +47,7 @@ pub fn merged(
 }
 
 struct Merger<'a> {
-    types: &'static Types,
+    types: &'a Types,
     fragments: &'a Fragments,
     operation: &'a OperationDefinition,
     variables: &'a Variables,

@@ -1,0 +1,145 @@
+//! What an operation costs: each field 1, what is below a list as often as the list may have rows.
+
+use async_graphql::Variables;
+use async_graphql::parser::types::{Field, OperationDefinition, Selection, SelectionSet};
+use async_graphql_value::{ConstValue, Value};
+
+use crate::merge::root;
+use crate::types::Types;
+
+/// What is to be known of a schema to say what an operation over it costs.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// Rows that a list is taken to have when nothing says how many.
+    pub rows: usize,
+    /// Rows of a page that says neither `first` nor `last`.
+    pub page: usize,
+    /// The most rows of a page.
+    pub longest_page: usize,
+    /// Arguments whose entries each have a row in the answer.
+    pub counted: Vec<&'static str>,
+    /// Fields that cost more than others by themselves.
+    pub dear: Vec<Dear>,
+}
+
+/// A field costs more where an argument has one of these fields, which is not null.
+#[derive(Clone, Debug)]
+pub struct Dear {
+    pub argument: &'static str,
+    pub fields: Vec<&'static str>,
+    pub cost: usize,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self { rows: 10, page: 20, longest_page: 200, counted: vec!["representations"], dear: Vec::new() }
+    }
+}
+
+/// Which say how long a page is.
+const PAGED: [&str; 2] = ["first", "last"];
+
+/// What an operation without fragments may cost.
+pub fn cost(types: &Types, costs: &Costs, operation: &OperationDefinition, variables: &Variables) -> usize {
+    let sum = Sum { types, costs, operation, variables };
+    sum.set(Some(root(operation.ty)), &operation.selection_set.node)
+}
+
+/// How many rows a field of the schema's description has, in ours about as many.
+fn described(field: &str) -> usize {
+    match field {
+        "types" => 150,
+        "fields" | "directives" => 8,
+        "inputFields" | "enumValues" => 4,
+        "args" => 2,
+        _ => 1,
+    }
+}
+
+struct Sum<'a> {
+    types: &'a Types,
+    costs: &'a Costs,
+    operation: &'a OperationDefinition,
+    variables: &'a Variables,
+}
+
+impl Sum<'_> {
+    fn set(&self, parent: Option<&str>, set: &SelectionSet) -> usize {
+        let one = |selection: &Selection| match selection {
+            Selection::Field(field) => self.field(parent, &field.node),
+            Selection::InlineFragment(fragment) => {
+                let on = fragment.node.type_condition.as_ref().map(|condition| condition.node.on.node.as_str());
+                self.set(on.or(parent), &fragment.node.selection_set.node)
+            }
+            Selection::FragmentSpread(_) => 0,
+        };
+        set.items.iter().map(|selection| one(&selection.node)).fold(0, usize::saturating_add)
+    }
+
+    fn field(&self, parent: Option<&str>, field: &Field) -> usize {
+        let Some(known) = self.types.field(parent, &field.name.node) else {
+            let rows = described(&field.name.node);
+            return self.set(None, &field.selection_set.node).saturating_mul(rows).saturating_add(1);
+        };
+        let Costs { rows, page, longest_page, counted, .. } = self.costs;
+        let counted = counted.iter().copied().find(|name| known.arguments.contains(*name));
+        let rows = if PAGED.into_iter().any(|name| known.arguments.contains(name)) {
+            let asked = PAGED.into_iter().find_map(|name| self.number(field, name));
+            asked.unwrap_or(*page).min(*longest_page)
+        } else if let Some(rows) = counted.and_then(|name| self.length(field, name)) {
+            rows
+        } else if known.is_list && !parent.is_some_and(|parent| parent.ends_with("Connection")) {
+            *rows
+        } else {
+            1
+        };
+        self.set(Some(&known.of), &field.selection_set.node).saturating_mul(rows).saturating_add(self.own(field))
+    }
+
+    /// What a field costs by itself: more where one of its arguments has a field that makes it dear.
+    fn own(&self, field: &Field) -> usize {
+        let is_dear = |dear: &&Dear| match field.get_argument(dear.argument).map(|value| &value.node) {
+            Some(Value::Object(fields)) => {
+                fields.iter().any(|(name, value)| dear.fields.contains(&name.as_str()) && *value != Value::Null)
+            }
+            Some(Value::Variable(name)) => match self.variable(name) {
+                Some(ConstValue::Object(fields)) => fields
+                    .iter()
+                    .any(|(name, value)| dear.fields.contains(&name.as_str()) && *value != ConstValue::Null),
+                _ => false,
+            },
+            _ => false,
+        };
+        self.costs.dear.iter().find(is_dear).map_or(1, |dear| dear.cost)
+    }
+
+    fn number(&self, field: &Field, name: &str) -> Option<usize> {
+        let number = match &field.get_argument(name)?.node {
+            Value::Number(number) => number.as_i64()?,
+            Value::Variable(name) => match self.variable(name)? {
+                ConstValue::Number(number) => number.as_i64()?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(usize::try_from(number).unwrap_or(0))
+    }
+
+    fn length(&self, field: &Field, name: &str) -> Option<usize> {
+        match &field.get_argument(name)?.node {
+            Value::List(items) => Some(items.len()),
+            Value::Variable(name) => match self.variable(name)? {
+                ConstValue::List(items) => Some(items.len()),
+                _ => Some(1),
+            },
+            _ => Some(1),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<&ConstValue> {
+        self.variables.get(name).or_else(|| {
+            let mut definitions = self.operation.variable_definitions.iter();
+            definitions.find(|definition| definition.node.name.node == *name)?.node.default_value()
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether variables have the types that an operation declares
+//! (<https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values>).
+//!
+//! The library checks them with the document, which is not validated again when it was validated once.
+
+use async_graphql::parser::types::{BaseType, OperationDefinition, Type};
+use async_graphql::{Name, Variables};
+use async_graphql_value::{ConstValue, indexmap::IndexMap};
+
+use crate::types::{Input, Kind, Types};
+use crate::{Refusal, Scalars};
+
+/// The most characters of the path to the value that is blamed.
+const PATH: usize = 200;
+
+/// What values of variables are checked by.
+#[derive(Clone, Copy)]
+pub struct Check<'a> {
+    pub types: &'a Types,
+    pub scalars: &'a Scalars,
+    /// The most entries of a list.
+    pub list_items: usize,
+}
+
+/// What is wrong, and where, innermost last.
+struct Blame {
+    path: Vec<String>,
+    message: String,
+}
+
+impl Blame {
+    fn new(message: impl Into<String>) -> Self {
+        Self { path: Vec::new(), message: message.into() }
+    }
+
+    fn within(mut self, step: String) -> Self {
+        self.path.push(step);
+        self
+    }
+
+    fn refusal(self, name: &Name) -> Refusal {
+        let steps = self.path.iter().rev().map(String::as_str);
+        let path: String = std::iter::once(name.as_str()).chain(steps).collect();
+        Refusal::variable(&path.chars().take(PATH).collect::<String>(), &self.message)
+    }
+}
+
+impl Check<'_> {
+    /// Checks the variables that an operation declares; others are nobody's business.
+    pub fn variables(self, operation: &OperationDefinition, variables: &Variables) -> Result<(), Refusal> {
+        for definition in &operation.variable_definitions {
+            let name = &definition.node.name.node;
+            let of = &definition.node.var_type.node;
+            match variables.get(name) {
+                Some(value) => self.value(of, value).map_err(|blame| blame.refusal(name))?,
+                None if !of.nullable && definition.node.default_value.is_none() => {
+                    return Err(Blame::new(format!("is required, as {of}")).refusal(name));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn value(self, of: &Type, value: &ConstValue) -> Result<(), Blame> {
+        let most = self.list_items;
+        match (&of.base, value) {
+            (_, ConstValue::Null) if of.nullable => Ok(()),
+            (_, ConstValue::Null) => Err(Blame::new(format!("must be {of}, not null"))),
+            (BaseType::List(_), ConstValue::List(items)) if items.len() > most => {
+                Err(Blame::new(format!("must be at most {most} in one call, not {}", items.len())))
+            }
+            (BaseType::List(of), ConstValue::List(items)) => items
+                .iter()
+                .enumerate()
+                .try_for_each(|(place, item)| self.value(of, item).map_err(|blame| blame.within(format!("[{place}]")))),
+            // One value is a list of one.
+            (BaseType::List(of), value) => self.value(of, value),
+            (BaseType::Named(name), value) => self.named(name, value),
+        }
+    }
+
+    fn named(self, name: &str, value: &ConstValue) -> Result<(), Blame> {
+        let is_right = match (name, value) {
+            ("Int", ConstValue::Number(number)) => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+            ("Float", ConstValue::Number(_))
+            | ("String" | "ID", ConstValue::String(_))
+            | ("Boolean", ConstValue::Boolean(_)) => true,
+            ("ID", ConstValue::Number(number)) => number.is_i64() || number.is_u64(),
+            ("Int" | "Float" | "String" | "ID" | "Boolean", _) => false,
+            (name, value) => match self.types.kind(name) {
+                Some(Kind::Enum(values)) => match value {
+                    ConstValue::String(value) => values.contains(value.as_str()),
+                    ConstValue::Enum(value) => values.contains(value.as_str()),
+                    _ => false,
+                },
+                Some(Kind::Input { fields, is_one_of }) => match value {
+                    ConstValue::Object(values) => return self.input(name, (fields, *is_one_of), values),
+                    _ => false,
+                },
+                _ => return self.scalars.get(name).map_or(Ok(()), |check| check(value).map_err(Blame::new)),
+            },
+        };
+        if is_right { Ok(()) } else { Err(Blame::new(format!("must be {name}"))) }
+    }
+
+    fn input(
+        self,
+        name: &str,
+        (fields, is_one_of): (&[Input], bool),
+        values: &IndexMap<Name, ConstValue>,
+    ) -> Result<(), Blame> {
+        if let Some(unknown) = values.keys().find(|key| !fields.iter().any(|field| field.name == key.as_str())) {
+            let unknown: String = unknown.chars().take(64).collect();
+            return Err(Blame::new(format!("has a field {unknown:?} that {name} has not")));
+        }
+        if is_one_of && (values.len() != 1 || values.values().any(|value| *value == ConstValue::Null)) {
+            return Err(Blame::new(format!("must have exactly one of the fields of {name}")));
+        }
+        for field in fields {
+            let step = || format!(".{}", field.name);
+            match values.get(field.name.as_str()) {
+                Some(value) => self.value(&field.of, value).map_err(|blame| blame.within(step()))?,
+                None if !field.of.nullable && !field.has_default => {
+                    return Err(Blame::new(format!("is required, as {}", field.of)).within(step()));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! What every request passes before anything of it is executed, whichever transport it came by: a place among those under
+//! way, the list of documents, the guard, and its caller's rate.
+
+mod documents;
+mod rate;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_graphql::{Request, Response, ScalarType};
+use guard::{Costs, Dear, Guard, Limits, Merged, Refusal, Scalars};
+use tokio::sync::Semaphore;
+
+use super::connection::DEFAULT_SIZE;
+use super::flight::Flight;
+use super::scalars::Instant as DateTime;
+use super::{Mutation, Operation, Query, Schema, Subscription, Viewer, builder, failed};
+use crate::app::App;
+use crate::auth::Role;
+use crate::config::LimitsConfig;
+use crate::error::Error;
+use documents::Persisted;
+pub use rate::{Allowance, Bucket, Rates};
+
+/// How much more than a user a service or an operator may ask for at once.
+const STAFF: usize = 10;
+
+/// Rows that a list is taken to have when nothing says how many.
+const ROWS: usize = 10;
+
+/// Arguments whose entries each have a row in the answer.
+const COUNTED: [&str; 3] = ["ids", "inputs", "representations"];
+
+/// What a list of items costs that is filtered by what only their notifications say: each that is passed over is looked up.
+const FILTERED: usize = 1_000;
+
+/// Conditions of that kind.
+const LOOKING: [&str; 4] = ["kinds", "target", "action", "sender"];
+
+/// Lets requests pass, or not.
+#[derive(Clone)]
+pub struct Admission {
+    guard: Guard,
+    validator: guard::Validator<Query, Mutation, Subscription>,
+    persisted: Persisted,
+    /// What callers may still do.
+    pub rates: Rates,
+    /// Places for queries and mutations under way.
+    places: Arc<Semaphore>,
+}
+
+/// A request that may be executed.
+pub struct Admitted {
+    /// Without its document.
+    pub request: Request,
+    /// What it does.
+    pub operation: Operation,
+    /// Its operation with equal fields made one, which requests with the same document share.
+    pub document: Arc<Merged>,
+    /// Counts it once it has ended.
+    pub flight: Flight,
+}
+
+impl Admission {
+    /// For a server with the settings of `app`.
+    pub fn new(app: &Arc<App>) -> Self {
+        let limits = &app.config.limits;
+        let scalars: Scalars = HashMap::from([("DateTime", instant as fn(&_) -> _)]);
+        let guard = Guard::new(&Schema::sdl(), documents_of(limits), costs(limits), scalars);
+        Self {
+            guard: guard.expect("our own schema is one"),
+            validator: guard::Validator::new(builder),
+            persisted: Persisted::new(&app.config),
+            rates: Rates::new(app),
+            places: Arc::new(Semaphore::new(limits.in_flight.min(Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Waits until none of those that passed is under way any more.
+    pub async fn landed(&self, app: &App) {
+        let all = u32::try_from(app.config.limits.in_flight).unwrap_or(u32::MAX);
+        // Nobody closes them.
+        let _ = self.places.acquire_many(all).await;
+    }
+
+    /// Counts one operation of a caller, or answers that they have none left: before anything of their request is looked at, so
+    /// that what is refused or does not even parse is not for free.
+    pub async fn knock(&self, app: &Arc<App>, viewer: Option<&Viewer>) -> Result<(), Response> {
+        self.rates.take(app, viewer, 1).await.map_err(failed)
+    }
+
+    /// Lets a request pass with its document parsed, or answers why not. Without a viewer only introspection passes.
+    ///
+    /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations, but for one,
+    /// with which its caller has knocked.
+    pub async fn admit(
+        &self,
+        app: &Arc<App>,
+        viewer: Option<&Viewer>,
+        mut request: Request,
+    ) -> Result<Admitted, Response> {
+        let began_at = Instant::now();
+        // Whoever would only join a queue that is too long already is told at once, and has used up nothing.
+        let Ok(permit) = self.places.clone().try_acquire_owned() else {
+            app.metrics.shed.inc();
+            return Err(failed(Error::Unavailable("the server is overloaded, try again in a moment".into())));
+        };
+        let registration = self.persisted.find(app, viewer, &mut request).await?;
+        let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
+        let validate = async |document: &_| self.validator.validate(document, &request, is_staff).await;
+        let passed = self.guard.pass(&request, validate).await.map_err(Refusal::response)?;
+        if viewer.is_none() && !passed.is_introspection() {
+            return Err(failed(Error::Unauthenticated("send a token: Authorization: Bearer …".into())));
+        }
+        let complexity = app.config.limits.complexity;
+        let most = if is_staff { complexity.saturating_mul(STAFF) } else { complexity };
+        passed.costs_at_most(most).map_err(Refusal::response)?;
+        let document = passed.operation;
+        let fields = document.node.selection_set.node.items.len();
+        self.rates.take(app, viewer, fields.saturating_sub(1)).await.map_err(failed)?;
+        self.persisted.register(registration).await;
+        request.query = String::new();
+        request.operation_name = None;
+        let operation = Operation::of(&document.node);
+        let flight = Flight::new(app, operation.clone(), began_at, permit);
+        Ok(Admitted { request, operation, document, flight })
+    }
+}
+
+/// What a document may hold.
+fn documents_of(limits: &LimitsConfig) -> Limits {
+    Limits {
+        document_bytes: limits.document_bytes,
+        tokens: limits.tokens,
+        nesting: limits.nesting,
+        fields: limits.fields,
+        depth: limits.depth,
+        recursion: limits.recursion,
+        root_fields: limits.root_fields,
+        aliases: limits.aliases,
+        directives: limits.directives,
+        list_items: limits.list_items,
+        cached_documents: limits.cached_documents,
+        cached_document_bytes: limits.cached_document_bytes,
+    }
+}
+
+fn costs(limits: &LimitsConfig) -> Costs {
+    Costs {
+        rows: ROWS,
+        page: DEFAULT_SIZE,
+        longest_page: limits.page_size,
+        counted: COUNTED.to_vec(),
+        dear: vec![Dear { argument: "filter", fields: LOOKING.to_vec(), cost: FILTERED }],
+    }
+}
+
+fn instant(value: &async_graphql::Value) -> Result<(), String> {
+    let why = "must be an instant such as 2026-11-21T08:30:00.000Z (RFC 3339)";
+    DateTime::parse(value.clone()).map(drop).map_err(|_| why.to_owned())
+}
