@@ -9,6 +9,7 @@ mod context;
 mod entities;
 mod errors;
 mod event;
+mod executor;
 mod flight;
 mod inbox;
 mod live;
@@ -204,17 +205,6 @@ impl Schema {
     /// Waits until no query or mutation is under way any more.
     pub async fn landed(&self) {
         self.admission.landed(&self.app).await;
-    }
-
-    /// Answers a query or mutation of a caller.
-    pub async fn execute(&self, viewer: Viewer, request: Request) -> Response {
-        if let Err(refusal) = self.knock(Some(&viewer)).await {
-            return refusal;
-        }
-        match self.admit(Some(&viewer), request).await {
-            Ok(admitted) => self.run(Some(viewer), admitted).await,
-            Err(refusal) => refusal,
-        }
     }
 
     /// The answers to a subscription of a caller that was admitted, or the one to anything else.

@@ -53,6 +53,11 @@ impl Server {
         Self { app, schema, sessions, unread: Unread::default() }
     }
 
+    /// The API that is served.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// All that is served to everybody.
     pub fn routes(&self) -> Router {
         let mut api = Router::new().route("/graphql", get(graphql::get).post(graphql::post));

@@ -10,6 +10,7 @@ use super::admission::Rates;
 use crate::app::App;
 use crate::auth::{Claims, Role};
 use crate::database::Party;
+use crate::domain::check;
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
@@ -29,8 +30,15 @@ pub struct Viewer {
 impl Viewer {
     /// The caller behind a token that was verified. His tenant is made if this is its first mention.
     pub async fn of(app: &App, claims: Claims) -> Result<Self> {
-        let tenant = tenant::named(app, &claims.tenant).await?;
-        Ok(Self { tenant, role: claims.role, sub: claims.sub })
+        Self::named(app, &claims.tenant, claims.role, &claims.sub).await
+    }
+
+    /// A caller whom somebody else vouches for, such as an application in which Tidings is mounted. `BAD_USER_INPUT` where
+    /// no token could name them so.
+    pub async fn named(app: &App, tenant: &str, role: Role, sub: &str) -> Result<Self> {
+        check::code("tenant", tenant)?;
+        check::code("sub", sub)?;
+        Ok(Self { tenant: tenant::named(app, tenant).await?, role, sub: sub.to_owned() })
     }
 
     /// What tells them from all others.

@@ -1,0 +1,111 @@
+//! The application as its users have it: over HTTP, with a cookie.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tidings::app::App;
+use tidings::auth::{Claims, Role, sign};
+use tidings::clock::Clock;
+use tidings::config::Config;
+use tidings::demo;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use crate::SECRET;
+use crate::host::Host;
+
+async fn start(folder: &std::path::Path) -> SocketAddr {
+    let database = format!("sqlite://{}?mode=rwc", folder.join("embed.db").display());
+    let app = App::start(Config::over(&database, SECRET), Clock::System).await.unwrap();
+    demo::fill(&app).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, Host::new(app).routes()).await });
+    address
+}
+
+async fn sign_in(address: SocketAddr, user: &str) -> String {
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let answer = client.post(format!("http://{address}/sign-in?user={user}")).send().await.unwrap();
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+async fn ask(url: &str, (name, value): (&str, &str), body: Value) -> (u16, Value) {
+    let request = reqwest::Client::new().post(url).header(name, value).json(&body);
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn whoever_is_signed_in_has_an_inbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    let inbox = format!("http://{address}/inbox");
+    let query = json!({ "query": "{ viewer { id overview { unread { count } } } }" });
+    assert_eq!(ask(&inbox, ("cookie", "session=guessed"), query.clone()).await.0, 401);
+    let cookie = sign_in(address, demo::USER).await;
+    let (status, answer) = ask(&inbox, ("cookie", &cookie), query.clone()).await;
+    assert_eq!(status, 200);
+    assert_eq!(answer["data"]["viewer"], json!({ "id": demo::USER, "overview": { "unread": { "count": 20 } } }));
+    let cookie = sign_in(address, "somebody-else").await;
+    let (_, answer) = ask(&inbox, ("cookie", &cookie), query).await;
+    assert_eq!(answer["data"]["viewer"]["id"], "somebody-else");
+    // What the guard refuses from anybody, it refuses here.
+    let (_, answer) = ask(&inbox, ("cookie", &cookie), json!({ "query": "{".repeat(60) })).await;
+    assert_eq!(answer["errors"][0]["extensions"]["limit"], "nesting");
+    let send = json!({ "query": "mutation { retractNotification(id: \"x\") { id } }" });
+    let (_, answer) = ask(&inbox, ("cookie", &cookie), send).await;
+    assert_eq!(answer["errors"][0]["extensions"]["code"], "FORBIDDEN");
+}
+
+#[tokio::test]
+async fn the_bell_rings_for_whoever_is_signed_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    let cookie = sign_in(address, demo::USER).await;
+    let mut request = format!("ws://{address}/inbox/live").into_client_request().unwrap();
+    request.headers_mut().insert("cookie", cookie.parse().unwrap());
+    request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse().unwrap());
+    let (mut socket, _) = connect_async(request).await.unwrap();
+    let subscription = "subscription { overviewChanged { unread { count } } }";
+    for message in [
+        json!({ "type": "connection_init" }),
+        json!({ "id": "1", "type": "subscribe", "payload": { "query": subscription } }),
+    ] {
+        socket.send(Message::text(message.to_string())).await.unwrap();
+    }
+    let mut next = async || loop {
+        let message = timeout(Duration::from_secs(30), socket.next()).await.unwrap().unwrap().unwrap();
+        let message: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
+        if message["type"] == "next" {
+            return message["payload"]["data"]["overviewChanged"]["unread"]["count"].clone();
+        }
+    };
+    assert_eq!(next().await, 20);
+    let exp = Clock::System.now() / 1000 + 60;
+    let claims = Claims { tenant: demo::TENANT.into(), sub: "shop".into(), role: Role::Service, exp, scope: None };
+    let token = format!("Bearer {}", sign(SECRET, &claims).unwrap());
+    let send = "mutation($user: ID!) { sendMessage(input: { type: \"direct\", receiver: $user, content: { title: \"hello\" } }) \
+        { notification { id } } }";
+    let body = json!({ "query": send, "variables": { "user": demo::USER } });
+    let (_, answer) = ask(&format!("http://{address}/graphql"), ("authorization", &token), body).await;
+    assert!(answer["errors"].is_null(), "{answer}");
+    assert_eq!(next().await, 21);
+}
+
+#[tokio::test]
+async fn operators_have_the_console() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    for (path, holds) in [("/", "Sign in"), ("/console", "<!doctype html>")] {
+        let page = reqwest::get(format!("http://{address}{path}")).await.unwrap();
+        assert_eq!(page.status(), 200, "{path}");
+        assert!(page.text().await.unwrap().contains(holds), "{path}");
+    }
+}
