@@ -8,14 +8,17 @@
 
 mod message_type;
 mod reason;
+mod statement;
 mod template;
 mod view_code;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use entity::default_preference::Entity as DefaultPreference;
 use entity::ids::TypeId;
-use sea_orm::QueryResult;
+use entity::prelude::*;
+use entity::tenant::{self, Column};
 use tokio::time::timeout;
 
 use super::check;
@@ -24,7 +27,6 @@ use super::tenant::{Tenant, head};
 use crate::app::App;
 use crate::database::{ACQUIRE_TIMEOUT, Transaction};
 use crate::error::{Error, Result};
-use crate::sql::Sql;
 
 pub use message_type::{MessageType, ReadPolicy, TYPES, TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
@@ -110,9 +112,8 @@ pub async fn current(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
 ///
 /// It locks the tenant's row, so that changes of the catalogue and sends come one after the other.
 pub async fn raise_version(txn: &Transaction, tenant: &Tenant) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE tenant SET catalogue_version = catalogue_version + 1 WHERE id = ").bind(tenant.id);
-    sql.run(txn).await?;
+    let raise = Expr::col(Column::CatalogueVersion).add(1);
+    tenant::Entity::update_of_tenant(tenant.id).col_expr(Column::CatalogueVersion, raise).exec(txn).await?;
     Ok(())
 }
 
@@ -136,11 +137,6 @@ async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
 }
 
 async fn defaults(app: &App, tenant: &Tenant) -> Result<BTreeMap<(Scope, i64), bool>> {
-    let read = |row: &QueryResult| -> Result<((Scope, i64), bool)> {
-        let scope = row.try_get::<Scope>("", "scope")?;
-        Ok(((scope, row.try_get("", "subject_id")?), row.try_get("", "enabled")?))
-    };
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT scope, subject_id, enabled FROM default_preference WHERE tenant_id = ").bind(tenant.id);
-    sql.all(&app.db.read).await?.iter().map(read).collect()
+    let defaults = DefaultPreference::of_tenant(tenant.id).all(&app.db.read).await?;
+    Ok(defaults.into_iter().map(|of| ((of.scope, of.subject_id), of.enabled)).collect())
 }

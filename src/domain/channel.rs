@@ -6,18 +6,20 @@ mod close;
 mod follow;
 mod group;
 mod listen;
+mod statement;
 mod sweep;
 mod target;
 
 use std::collections::HashMap;
 
+use entity::channel::{Column, Entity as Channel};
+use entity::group_subscription;
 use entity::ids::ChannelId;
-use sea_orm::{ConnectionTrait, Value};
+use entity::prelude::*;
 
 use super::tenant::Tenant;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 pub use entity::channel::Kind;
 
@@ -87,20 +89,16 @@ pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code
             codes.iter().filter(|code| code.kind() == kind).map(|code| (code.text(), code)).collect();
         let texts: Vec<&str> = wanted.keys().map(String::as_str).collect();
         for texts in texts.chunks(LIST) {
-            let mut sql = Sql::new(db);
-            sql.push("SELECT c.id, c.code, g.group_channel_id FROM channel c LEFT JOIN group_subscription g ")
-                .push("ON g.target_channel_id = c.id WHERE c.tenant_id = ")
-                .bind(tenant.id)
-                .push(" AND c.kind = ")
-                .bind(kind as i16)
-                .push(" AND c.code")
-                .among(texts);
-            for row in sql.all(db).await? {
-                let text: String = row.try_get("", "code")?;
+            let known =
+                Channel::of_tenant(tenant.id).filter(Column::Kind.eq(kind)).filter(Column::Code.among(db, texts));
+            let known = known.join(JoinType::LeftJoin, group_subscription::Relation::Target.def().rev());
+            let known = known.select_only().column(Column::Id).column(Column::Code);
+            let known = known.column(group_subscription::Column::GroupChannelId);
+            let rows = known.into_tuple::<(ChannelId, String, Option<ChannelId>)>().all(db).await?;
+            for (channel, text, group) in rows {
                 let Some(code) = wanted.get(&text) else { continue };
-                let audience = Audience { channel: row.try_get("", "id")?, groups: Vec::new() };
-                let audience = audiences.entry((*code).clone()).or_insert(audience);
-                audience.groups.extend(row.try_get::<Option<ChannelId>>("", "group_channel_id")?);
+                let audience = Audience { channel, groups: Vec::new() };
+                audiences.entry((*code).clone()).or_insert(audience).groups.extend(group);
             }
         }
     }
@@ -113,12 +111,9 @@ async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> R
     let mut rows = hold(txn, tenant, codes).await?;
     let missing: Vec<&Code> = codes.iter().filter(|code| !rows.contains_key(&code.text())).collect();
     if !missing.is_empty() {
-        let row = |code: &&Code| -> Vec<Value> {
-            vec![tenant.id.into(), (code.kind() as i16).into(), code.text().into(), now.into()]
-        };
-        let columns = &["tenant_id", "kind", "code", "created_at"];
-        let values = missing.iter().map(row).collect();
-        insert(txn, Rows { table: "channel", columns, values }, Existing::Kept).await?;
+        let columns = [Column::TenantId, Column::Kind, Column::Code, Column::CreatedAt];
+        let row = |code: &&Code| [tenant.id.into(), code.kind().into(), code.text().into(), now.into()];
+        insert(txn, columns, missing.iter().map(row).collect(), Existing::Kept).await?;
         let missing: Vec<Code> = missing.into_iter().cloned().collect();
         rows.extend(hold(txn, tenant, &missing).await?);
     }
@@ -130,16 +125,12 @@ async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> R
 async fn hold(txn: &Transaction, tenant: &Tenant, codes: &[Code]) -> Result<HashMap<String, ChannelId>> {
     let Some(kind) = codes.first().map(Code::kind) else { return Ok(HashMap::new()) };
     let texts: Vec<String> = codes.iter().map(Code::text).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut rows = HashMap::with_capacity(codes.len());
     for texts in texts.chunks(LIST) {
-        let mut sql = Sql::new(txn);
-        // With a column that is not in `channel_code`: where all are, MySQL locks that index's entry and not the row.
-        sql.push("SELECT c.id, c.code, c.created_at FROM channel c WHERE c.tenant_id = ").bind(tenant.id);
-        sql.push(" AND c.kind = ").bind(kind as i16).push(" AND c.code").among(texts);
-        sql.push(" ORDER BY c.id").for_share();
-        for row in sql.all(txn).await? {
-            rows.insert(row.try_get("", "code")?, row.try_get("", "id")?);
+        let known = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(kind)).filter(Column::Code.among(txn, texts));
+        // Whole rows: where all columns are in `channel_code`, MySQL locks that index's entry and not the row.
+        for channel in known.order_by_asc(Column::Id).for_share().all(txn).await? {
+            rows.insert(channel.code, channel.id);
         }
     }
     Ok(rows)

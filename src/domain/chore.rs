@@ -1,10 +1,12 @@
 //! Chores: what the server does from time to time, on one node.
 
+use entity::chore::{self, Column};
+use entity::prelude::*;
+
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// What is to be done, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,21 +43,14 @@ impl Chore {
     /// be was set by a clock that went wrong, and does not count.
     pub async fn is_ours(self, app: &App) -> Result<bool> {
         let now = app.now();
-        let push_due = |sql: &mut Sql| {
-            sql.push(" WHERE name = ").bind(self.name()).push(" AND (due_at <= ").bind(now);
-            sql.push(" OR due_at > ").bind(now + self.every()).push(")");
-        };
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT name FROM chore");
-        push_due(&mut sql);
-        if sql.one(&app.db.read).await?.is_none() {
+        let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + self.every()));
+        let due = Column::Name.eq(self.name()).and(due);
+        if chore::Entity::find().filter(due.clone()).one(&app.db.read).await?.is_none() {
             return Ok(false);
         }
         let moved = transaction!(app.db, |txn| {
-            let mut sql = Sql::new(txn);
-            sql.push("UPDATE chore SET due_at = ").bind(now + self.every());
-            push_due(&mut sql);
-            sql.run(txn).await
+            let on = chore::Entity::update_many().col_expr(Column::DueAt, Expr::val(now + self.every()));
+            Ok(on.filter(due.clone()).exec(txn).await?.rows_affected)
         })?;
         Ok(moved > 0)
     }

@@ -5,9 +5,8 @@
 //! it came. So it does not matter who takes it: the request does as long as it is there, and so does, every few seconds,
 //! each node; where they meet, they take turns.
 
-use entity::ids::TenantId;
-pub use entity::job::Kind;
-use sea_orm::QueryResult;
+use entity::job::{self, ActiveModel, Column};
+use entity::prelude::*;
 
 use super::tenant::{self, Tenant};
 use super::{channel, user};
@@ -15,20 +14,23 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::error::Result;
-use crate::sql::Sql;
+
+pub use entity::job::Kind;
 
 /// Jobs that are looked for at once.
-const JOBS: i64 = 100;
+const JOBS: u64 = 100;
 
 /// The longest that a job may be put off, in milliseconds. A time that is farther off was set by a clock that went wrong,
 /// and does not count.
 const FARTHEST: Millis = 3_600_000;
 
 /// A job whose row is locked.
-#[derive(Debug)]
+#[derive(Debug, DerivePartialModel)]
+#[sea_orm(entity = "job::Entity")]
 pub struct Job {
     kind: Kind,
     /// The user or the channel.
+    #[sea_orm(from_col = "subject_id")]
     pub subject: i64,
     /// How far it has come. It begins at 0.
     pub place: i64,
@@ -53,21 +55,23 @@ pub async fn begin(
     name: Option<&str>,
     now: Millis,
 ) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("INSERT INTO job (tenant_id, kind, subject_id, name, created_at) VALUES (").bind(tenant.id);
-    sql.push(", ").bind(kind as i16).push(", ").bind(subject).push(", ").bind(name.map(str::to_owned));
-    sql.push(", ").bind(now).push(")");
-    sql.run(txn).await?;
+    let job = ActiveModel {
+        tenant_id: Set(tenant.id),
+        kind: Set(kind),
+        subject_id: Set(subject),
+        name: Set(name.map(str::to_owned)),
+        created_at: Set(now),
+        ..Default::default()
+    };
+    job::Entity::insert(job).exec_without_returning(txn).await?;
     Ok(())
 }
 
 /// The jobs of a kind that go by this name and are not done.
 pub async fn named(app: &App, tenant: &Tenant, kind: Kind, name: &str) -> Result<Vec<i64>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT j.id FROM job j WHERE j.tenant_id = ").bind(tenant.id);
-    sql.push(" AND j.kind = ").bind(kind as i16).push(" AND j.name = ").bind(name);
-    sql.push(" ORDER BY j.id LIMIT ").bind(JOBS);
-    sql.all(&app.db.read).await?.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
+    let named = job::Entity::of_tenant(tenant.id).filter(Column::Kind.eq(kind)).filter(Column::Name.eq(name));
+    let named = named.order_by_asc(Column::Id).limit(JOBS).select_only().column(Column::Id);
+    Ok(named.into_tuple().all(&app.db.read).await?)
 }
 
 /// Brings a job to its end, or to where it has to wait.
@@ -81,17 +85,15 @@ pub async fn work(app: &App) -> Result<()> {
     let mut after = 0;
     loop {
         let now = app.now();
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT j.id, j.tenant_id FROM job j WHERE j.id > ").bind(after).push(" AND (j.due_at <= ").bind(now);
-        sql.push(" OR j.due_at > ").bind(now + FARTHEST).push(") ORDER BY j.id LIMIT ").bind(JOBS);
-        let rows = sql.all(&app.db.read).await?;
-        if rows.is_empty() {
+        let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + FARTHEST));
+        let jobs = job::Entity::find().filter(Column::Id.gt(after)).filter(due).order_by_asc(Column::Id);
+        let jobs = jobs.limit(JOBS).all(&app.db.read).await?;
+        if jobs.is_empty() {
             return Ok(());
         }
-        for row in rows {
-            after = row.try_get("", "id")?;
-            let tenant: TenantId = row.try_get("", "tenant_id")?;
-            if let Err(error) = async { finish(app, &*tenant::by_id(app, tenant).await?, after).await }.await {
+        for job in jobs {
+            after = job.id;
+            if let Err(error) = async { finish(app, &*tenant::by_id(app, job.tenant_id).await?, after).await }.await {
                 tracing::warn!(job = after, cause = error.told(), "a job has to wait");
             }
         }
@@ -100,36 +102,20 @@ pub async fn work(app: &App) -> Result<()> {
 
 /// Does a part of a job; false where nothing is left to do for now.
 async fn step(txn: &Transaction, app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT j.kind, j.subject_id, j.place FROM job j WHERE j.id = ").bind(id).for_update();
-    let Some(row) = sql.one(txn).await? else { return Ok(false) };
-    let job = Job::read(&row)?;
+    let job = job::Entity::find_by_id(id).for_update(txn).into_partial_model::<Job>();
+    let Some(job) = job.one(txn).await? else { return Ok(false) };
     let now = app.now();
     let next = if job.kind == Kind::Erase {
         user::erase_step(txn, tenant, &job).await?
     } else {
         channel::close_step(txn, tenant, &job, now).await?
     };
-    let mut sql = Sql::new(txn);
     match next {
         Next::At { place, due_at } => {
-            sql.push("UPDATE job SET place = ").bind(place).push(", due_at = ").bind(due_at);
+            let on = job::Entity::update_many().col_expr(Column::Place, Expr::val(place));
+            on.col_expr(Column::DueAt, Expr::val(due_at)).filter(Column::Id.eq(id)).exec(txn).await?;
         }
-        Next::Done => {
-            sql.push("DELETE FROM job");
-        }
+        Next::Done => drop(job::Entity::delete_by_id(id).exec(txn).await?),
     }
-    sql.push(" WHERE id = ").bind(id);
-    sql.run(txn).await?;
     Ok(matches!(next, Next::At { due_at, .. } if due_at <= now))
-}
-
-impl Job {
-    fn read(row: &QueryResult) -> Result<Self> {
-        Ok(Self {
-            kind: row.try_get("", "kind")?,
-            subject: row.try_get("", "subject_id")?,
-            place: row.try_get("", "place")?,
-        })
-    }
 }

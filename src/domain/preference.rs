@@ -1,10 +1,14 @@
 //! What users want to hear, by action and by message type, with the tenant's defaults below.
 
+mod statement;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use entity::action::{Column as ActionColumn, Entity as Action};
+use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::ids::UserId;
-pub use entity::preference::Scope;
-use sea_orm::Value;
+use entity::preference::{Column, Entity as Own};
+use entity::prelude::*;
 
 use super::action;
 use super::catalogue::{Catalogue, current, raise_version};
@@ -12,10 +16,13 @@ use super::check;
 use super::inbox::sync;
 use super::tenant::Tenant;
 use crate::app::App;
-use crate::database::{Transaction, transaction};
+use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
+
+pub use entity::preference::Scope;
+
+pub use statement::push_wants;
 
 /// The most preferences of each kind in one call, and of actions that a user may have of their own.
 const CHANGES: usize = 1000;
@@ -26,7 +33,7 @@ pub struct Preference {
     /// An action, or a message type's code.
     pub code: String,
     pub enabled: bool,
-    /// Whether the user has set it himself.
+    /// Whether the user has set it themselves.
     pub is_own: bool,
 }
 
@@ -49,14 +56,8 @@ pub struct Change {
 /// All switches of a user.
 pub async fn of(app: &App, tenant: &Tenant, user: UserId) -> Result<Preferences> {
     let catalogue = current(app, tenant).await?;
-    let db = &app.db.read;
-    let mut sql = Sql::new(db);
-    sql.push("SELECT f.scope, f.subject_id, f.enabled FROM preference f WHERE f.user_id = ").bind(user);
-    let mut own = BTreeMap::new();
-    for row in sql.all(db).await? {
-        let key = (row.try_get::<Scope>("", "scope")?, row.try_get::<i64>("", "subject_id")?);
-        own.insert(key, row.try_get::<bool>("", "enabled")?);
-    }
+    let own = Own::of_user(user).all(&app.db.read).await?;
+    let own = own.into_iter().map(|of| ((of.scope, of.subject_id), of.enabled)).collect::<BTreeMap<_, _>>();
     let types = catalogue.types.iter().map(|kind| {
         let key = (Scope::Type, kind.id.0);
         let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
@@ -75,19 +76,18 @@ async fn by_action(
     let ids: BTreeSet<i64> = own.keys().chain(catalogue.defaults.keys()).filter_map(named).collect();
     let mut actions = Vec::with_capacity(ids.len());
     for ids in Vec::from_iter(ids).chunks(LIST) {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT id, code FROM action WHERE tenant_id = ").bind(tenant.id).push(" AND id").among(ids);
-        for row in sql.all(&app.db.read).await? {
-            let key = (Scope::Action, row.try_get::<i64>("", "id")?);
+        let named = Action::of_tenant(tenant.id).filter(ActionColumn::Id.among(&app.db.read, ids));
+        for action in named.all(&app.db.read).await? {
+            let key = (Scope::Action, action.id.0);
             let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
-            actions.push(Preference { code: row.try_get("", "code")?, enabled, is_own: own.contains_key(&key) });
+            actions.push(Preference { code: action.code, enabled, is_own: own.contains_key(&key) });
         }
     }
     actions.sort_by(|a, b| a.code.cmp(&b.code));
     Ok(actions)
 }
 
-/// Sets switches of a user. What was published before stays as he had it then: his inbox is synced first.
+/// Sets switches of a user. What was published before stays as they had it then: their inbox is synced first.
 ///
 /// Switching a mandatory type off is `BAD_USER_INPUT`; more than 1,000 actions of their own are a `CONFLICT`.
 pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change], types: &[Change]) -> Result<()> {
@@ -101,12 +101,19 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change]
     }
     let changes = resolve(app, tenant, &catalogue, actions, types).await?;
     sync::caught_up(app, tenant, &[user]).await?;
+    let own_actions = || Own::of_user(user).filter(Column::Scope.eq(Scope::Action));
+    let columns = [Column::UserId, Column::Scope, Column::SubjectId, Column::Enabled];
     transaction!(app.db, |txn| {
         sync::within(txn, tenant, &[user], app.now()).await?;
         txn.tell(Notice::changed(tenant.id, &[user]));
-        let before = own_actions(txn, user).await?;
-        set(txn, "preference", "user_id", user.into(), &changes).await?;
-        let after = own_actions(txn, user).await?;
+        let before = own_actions().count_rows(txn).await?;
+        for (scope, subjects) in subjects(&changes) {
+            let named = Column::Scope.eq(scope).and(Column::SubjectId.among(txn, &subjects));
+            Own::delete_of_user(user).filter(named).exec(txn).await?;
+        }
+        let row = |(scope, subject, on): (Scope, i64, bool)| [user.into(), scope.into(), subject.into(), on.into()];
+        insert(txn, columns, switches(&changes).map(row).collect(), Existing::Kept).await?;
+        let after = own_actions().count_rows(txn).await?;
         if after > before && usize::try_from(after).is_ok_and(|many| many > CHANGES) {
             let message = format!("a user has at most {CHANGES} preferences of actions: put some back to the default");
             return Err(Error::Conflict(message));
@@ -115,21 +122,21 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change]
     })
 }
 
-/// How many actions a user has switched on or off.
-async fn own_actions(txn: &Transaction, user: UserId) -> Result<i64> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT count(*) AS many FROM preference f WHERE f.user_id = ").bind(user);
-    sql.push(" AND f.scope = ").bind(Scope::Action as i16);
-    Ok(sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?)
-}
-
 /// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.
 pub async fn save_defaults(app: &App, tenant: &Tenant, actions: &[Change], types: &[Change]) -> Result<()> {
     let catalogue = current(app, tenant).await?;
     let changes = resolve(app, tenant, &catalogue, actions, types).await?;
+    let row = |(scope, subject, on): (Scope, i64, bool)| [tenant.id.into(), scope.into(), subject.into(), on.into()];
     transaction!(app.db, |txn| {
+        use default_preference::Column;
         raise_version(txn, tenant).await?;
-        set(txn, "default_preference", "tenant_id", tenant.id.into(), &changes).await
+        for (scope, subjects) in subjects(&changes) {
+            let named = Column::Scope.eq(scope).and(Column::SubjectId.among(txn, &subjects));
+            DefaultPreference::delete_of_tenant(tenant.id).filter(named).exec(txn).await?;
+        }
+        let columns = [Column::TenantId, Column::Scope, Column::SubjectId, Column::Enabled];
+        insert(txn, columns, switches(&changes).map(row).collect(), Existing::Kept).await?;
+        Ok(())
     })
 }
 
@@ -171,45 +178,16 @@ async fn resolve(
     Ok(changes)
 }
 
-/// Takes out all that is named and puts in what is not back to the default.
-async fn set(txn: &Transaction, table: &'static str, owner: &'static str, id: Value, to: &Resolved) -> Result<()> {
-    for scope in [Scope::Action, Scope::Type] {
-        let subjects: Vec<i64> = to.keys().filter(|(of, _)| *of == scope).map(|(_, id)| *id).collect();
-        if subjects.is_empty() {
-            continue;
-        }
-        let mut sql = Sql::new(txn);
-        sql.push(&format!("DELETE FROM {table} WHERE {owner} = ")).bind(id.clone());
-        sql.push(" AND scope = ").bind(scope as i16).push(" AND subject_id").among(&subjects);
-        sql.run(txn).await?;
+/// All that is named, by scope: their rows are taken out first.
+fn subjects(changes: &Resolved) -> BTreeMap<Scope, Vec<i64>> {
+    let mut subjects = BTreeMap::<Scope, Vec<i64>>::new();
+    for (scope, subject) in changes.keys() {
+        subjects.entry(*scope).or_default().push(*subject);
     }
-    let row = |(&(scope, subject), enabled): (&(Scope, i64), &Option<bool>)| {
-        enabled.map(|on| vec![id.clone(), (scope as i16).into(), subject.into(), on.into()])
-    };
-    let columns: &'static [&'static str] = match owner {
-        "user_id" => &["user_id", "scope", "subject_id", "enabled"],
-        _ => &["tenant_id", "scope", "subject_id", "enabled"],
-    };
-    insert(txn, Rows { table, columns, values: to.iter().filter_map(row).collect() }, Existing::Kept).await?;
-    Ok(())
+    subjects
 }
 
-/// Adds that `user` wants to hear a notification: `subject` is the alias of its publication (or of itself), whose
-/// type is joined as `mt`. This is the one place where preferences decide.
-///
-/// Each of the four look-ups is one probe of a primary key.
-pub fn push_wants(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
-    sql.push("(mt.mandatory OR (");
-    for (scope, column) in [(Scope::Type, "type_id"), (Scope::Action, "action_id")] {
-        if scope == Scope::Action {
-            sql.push(" AND ");
-        }
-        let scope = scope as i16;
-        sql.push(&format!(
-            "COALESCE((SELECT f.enabled FROM preference f WHERE f.user_id = {user} AND f.scope = {scope} AND \
-             f.subject_id = {subject}.{column}), (SELECT d.enabled FROM default_preference d WHERE d.tenant_id = "
-        ));
-        sql.bind(tenant.id).push(&format!(" AND d.scope = {scope} AND d.subject_id = {subject}.{column}), TRUE)"));
-    }
-    sql.push("))");
+/// What is not back to the default: these rows are put in.
+fn switches(changes: &Resolved) -> impl Iterator<Item = (Scope, i64, bool)> {
+    changes.iter().filter_map(|(&(scope, subject), enabled)| enabled.map(|on| (scope, subject, on)))
 }

@@ -1,14 +1,17 @@
 //! Tenants: the unit of isolation. A tenant is made when a token first names him.
 
+mod statement;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use entity::channel;
 use entity::ids::{ChannelId, Seq, TenantId};
+use entity::prelude::*;
+use entity::tenant::{self, Column};
 use futures_util::FutureExt;
-use sea_orm::ConnectionTrait;
 use tokio::sync::Mutex;
 
-use super::channel;
 use super::live::Resuming;
 use super::notification::Outbox;
 use super::overview::{Questions, Readings};
@@ -17,7 +20,6 @@ use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::seal::Seal;
-use crate::sql::Sql;
 
 /// What never changes about a tenant, and what of his waits in this process.
 #[derive(Debug)]
@@ -99,27 +101,22 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
 
 /// The tenant with this row, which must be there.
 pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT code FROM tenant WHERE id = ").bind(id);
-    let row = sql.one(&app.db.read).await?.ok_or_else(|| Error::not_found("tenant", id.to_string()))?;
-    named(app, &row.try_get::<String>("", "code")?).await
+    let code = tenant::Entity::of_tenant(id).select_only().column(Column::Code).into_tuple::<String>();
+    let code = code.one(&app.db.read).await?.ok_or_else(|| Error::not_found("tenant", id.to_string()))?;
+    named(app, &code).await
 }
 
 async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push(
-        "SELECT t.id, t.id_key, t.erased_count, c.id AS everyone FROM tenant t JOIN channel c ON c.tenant_id = t.id AND c.kind = ",
-    )
-    .bind(channel::Kind::Everyone as i16)
-    .push(" WHERE t.code = ")
-    .bind(code);
-    let Some(row) = sql.one(&app.db.read).await? else { return Ok(None) };
-    let key: Vec<u8> = row.try_get("", "id_key")?;
+    let found = tenant::Entity::find().join(JoinType::InnerJoin, channel::Relation::Tenant.def().rev());
+    let found = found.filter(channel::Column::Kind.eq(channel::Kind::Everyone)).filter(Column::Code.eq(code));
+    let found = found.select_only().columns([Column::Id, Column::IdKey, Column::ErasedCount]);
+    let found = found.column(channel::Column::Id).into_tuple::<(TenantId, Vec<u8>, i64, ChannelId)>();
+    let Some((id, key, erased_count, everyone)) = found.one(&app.db.read).await? else { return Ok(None) };
     Ok(Some(Tenant {
-        id: row.try_get("", "id")?,
+        id,
         code: code.to_owned(),
         seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
-        everyone: row.try_get("", "everyone")?,
+        everyone,
         outbox: Outbox::new(app),
         questions: Questions::new(app),
         readings: Readings::new(app),
@@ -127,7 +124,7 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
         mentions: Mentions::new(app),
         catalogue: Mutex::default(),
         end: AtomicI64::new(0),
-        erased_count: AtomicI64::new(row.try_get("", "erased_count")?),
+        erased_count: AtomicI64::new(erased_count),
     }))
 }
 
@@ -137,35 +134,20 @@ async fn make(app: &App, code: &str) -> Result<()> {
     getrandom::fill(&mut key).map_err(Error::internal)?;
     let now = app.now();
     transaction!(app.db, |txn| {
-        let mut sql = Sql::new(txn);
-        sql.push("INSERT INTO tenant (code, id_key, created_at) VALUES (")
-            .bind(code)
-            .push(", ")
-            .bind(key.clone())
-            .push(", ")
-            .bind(now)
-            .push(")")
-            .or_ignore("code");
-        sql.run(txn).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("INSERT INTO channel (tenant_id, kind, code, created_at) SELECT id, ")
-            .push(&format!("{}, '', ", channel::Kind::Everyone as i16))
-            .bind(now)
-            .push(" FROM tenant WHERE code = ")
-            .bind(code)
-            .or_ignore("channel.code");
-        sql.run(txn).await?;
-        Ok(())
+        let row = [code.into(), key.clone().into(), now.into()];
+        insert(txn, [Column::Code, Column::IdKey, Column::CreatedAt], vec![row], Existing::Kept).await?;
+        statement::make_everyone(txn, code, now).await
     })
 }
 
 /// The newest entry of the log and the version of the catalogue, as they are now. Notes how many users were erased.
-pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(entity::ids::Seq, i64)> {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT erased_count, last_seq, catalogue_version FROM tenant WHERE id = ").bind(tenant.id);
-    let row = sql.one(db).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
-    tenant.saw_erased(row.try_get("", "erased_count")?);
-    Ok((row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?))
+pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i64)> {
+    let head = tenant::Entity::of_tenant(tenant.id).select_only();
+    let head = head.columns([Column::ErasedCount, Column::LastSeq, Column::CatalogueVersion]);
+    let head = head.into_tuple::<(i64, Seq, i64)>().one(db).await?;
+    let (erased_count, last_seq, version) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    tenant.saw_erased(erased_count);
+    Ok((last_seq, version))
 }
 
 /// What goes wrong for tenants where something is done for one after the other: the others' turn comes all the same.

@@ -1,18 +1,22 @@
 //! Message types: categories of notifications, tabs of the inbox.
 
+use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::ids::TypeId;
-pub use entity::message_type::ReadPolicy;
-use sea_orm::{QueryResult, Value};
+use entity::message_type::{self, Column, Entity as Type};
+use entity::preference::{self, Entity as Preference, Scope};
+use entity::prelude::*;
+use entity::user::{self, Entity as User};
+use sea_orm::QueryTrait;
 
 use super::super::check;
-use super::raise_version;
 use super::template::{Template, check as check_template};
+use super::{raise_version, statement};
 use crate::app::App;
 use crate::database::transaction;
-use crate::domain::preference::Scope;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::sql::{Existing, Rows, Sql, insert};
+
+pub use entity::message_type::ReadPolicy;
 
 /// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
 pub const TYPES: usize = 100;
@@ -43,24 +47,24 @@ pub type TypeChange = MessageType;
 /// A ttl counts for what is sent afterwards; a template for everything that is read afterwards.
 pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()> {
     check_type(change)?;
+    let columns = [
+        Column::TenantId,
+        Column::Code,
+        Column::Title,
+        Column::GroupLabel,
+        Column::ReadPolicy,
+        Column::Mandatory,
+        Column::TtlSeconds,
+        Column::Position,
+        Column::TemplateTitle,
+        Column::TemplateBody,
+        Column::TemplateLink,
+    ];
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
-        let mut values = columns(change);
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE message_type SET id = id");
-        for (column, value) in &values {
-            sql.push(&format!(", {column} = ")).bind(value.clone());
-        }
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND code = ").bind(change.code.clone());
-        sql.run(txn).await?;
-        values.push(("tenant_id", tenant.id.into()));
-        values.push(("code", change.code.clone().into()));
-        let columns = &COLUMNS;
-        let values = vec![values.into_iter().map(|(_, value)| value).collect()];
-        insert(txn, Rows { table: "message_type", columns, values }, Existing::Kept).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT count(*) AS many FROM message_type WHERE tenant_id = ").bind(tenant.id);
-        let many: i64 = sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "many"))?;
+        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        insert(txn, columns, vec![row(tenant, change)], existing).await?;
+        let many = Type::of_tenant(tenant.id).count_rows(txn).await?;
         if usize::try_from(many).unwrap_or(usize::MAX) > TYPES {
             return Err(Error::Conflict(format!("a tenant has at most {TYPES} message types")));
         }
@@ -76,58 +80,32 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT t.id, CASE WHEN EXISTS (SELECT 1 FROM notification n WHERE n.tenant_id = t.tenant_id")
-            .push(" AND n.type_id = t.id) THEN 1 ELSE 0 END AS used FROM message_type t WHERE t.tenant_id = ")
-            .bind(tenant.id)
-            .push(" AND t.code = ")
-            .bind(code);
-        let Some(row) = sql.one(txn).await? else { return Ok(false) };
-        if row.try_get::<i32>("", "used")? == 1 {
+        let Some(found) = statement::named(txn, tenant, code).await? else { return Ok(false) };
+        if found.used == 1 {
             let message = format!("notifications of the message type {code:?} exist, so that it cannot be deleted");
             return Err(Error::Conflict(message));
         }
-        let id: TypeId = row.try_get("", "id")?;
-        for (table, owners) in [
-            ("default_preference", "tenant_id = "),
-            ("preference", "user_id IN (SELECT u.id FROM users u WHERE u.tenant_id = "),
-        ] {
-            let mut sql = Sql::new(txn);
-            sql.push(&format!("DELETE FROM {table} WHERE {owners}")).bind(tenant.id);
-            sql.push(if table == "preference" { ")" } else { "" });
-            sql.push(&format!(" AND scope = {} AND subject_id = ", Scope::Type as i16)).bind(id);
-            sql.run(txn).await?;
-        }
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM message_type WHERE id = ").bind(id);
-        Ok(sql.run(txn).await? > 0)
+        let defaults = DefaultPreference::delete_of_tenant(tenant.id);
+        let defaults = defaults.filter(default_preference::Column::Scope.eq(Scope::Type));
+        defaults.filter(default_preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
+        let users = User::of_tenant(tenant.id).select_only().column(user::Column::Id).into_query();
+        let own = Preference::delete_many().filter(preference::Column::UserId.in_subquery(users));
+        let own = own.filter(preference::Column::Scope.eq(Scope::Type));
+        own.filter(preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
+        Ok(Type::delete_by_id(found.id).exec(txn).await?.rows_affected > 0)
     })
 }
 
 /// All of a tenant's, in no order.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT id, ").push(&COLUMNS.join(", ")).push(" FROM message_type WHERE tenant_id = ").bind(tenant.id);
-    sql.all(&app.db.read).await?.iter().map(read).collect()
+    Ok(Type::of_tenant(tenant.id).all(&app.db.read).await?.into_iter().map(MessageType::from).collect())
 }
 
-const COLUMNS: [&str; 11] = [
-    "title",
-    "group_label",
-    "read_policy",
-    "mandatory",
-    "ttl_seconds",
-    "position",
-    "template_title",
-    "template_body",
-    "template_link",
-    "tenant_id",
-    "code",
-];
-
-fn columns(of: &MessageType) -> Vec<(&'static str, Value)> {
+fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 11] {
     let template = of.template.as_ref();
-    let values: [Value; 9] = [
+    [
+        tenant.id.into(),
+        of.code.clone().into(),
         of.title.clone().into(),
         of.group.clone().into(),
         of.read_policy.into(),
@@ -137,24 +115,24 @@ fn columns(of: &MessageType) -> Vec<(&'static str, Value)> {
         template.map(|template| template.title.clone()).into(),
         template.and_then(|template| template.body.clone()).into(),
         template.and_then(|template| template.link.clone()).into(),
-    ];
-    COLUMNS.into_iter().zip(values).collect()
+    ]
 }
 
-fn read(row: &QueryResult) -> Result<MessageType> {
-    let title: Option<String> = row.try_get("", "template_title")?;
-    let (body, link) = (row.try_get("", "template_body")?, row.try_get("", "template_link")?);
-    Ok(MessageType {
-        id: row.try_get("", "id")?,
-        code: row.try_get("", "code")?,
-        title: row.try_get("", "title")?,
-        group: row.try_get("", "group_label")?,
-        read_policy: row.try_get("", "read_policy")?,
-        mandatory: row.try_get("", "mandatory")?,
-        ttl_seconds: row.try_get("", "ttl_seconds")?,
-        position: row.try_get("", "position")?,
-        template: title.map(|title| Template { title, body, link }),
-    })
+impl From<message_type::Model> for MessageType {
+    fn from(row: message_type::Model) -> Self {
+        let (body, link) = (row.template_body, row.template_link);
+        Self {
+            id: row.id,
+            code: row.code,
+            title: row.title,
+            group: row.group_label,
+            read_policy: row.read_policy,
+            mandatory: row.mandatory,
+            ttl_seconds: row.ttl_seconds,
+            position: row.position,
+            template: row.template_title.map(|title| Template { title, body, link }),
+        }
+    }
 }
 
 fn check_type(of: &MessageType) -> Result<()> {

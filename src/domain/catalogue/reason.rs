@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use entity::prelude::*;
+use entity::reason::{Column, Entity as Reason};
+
 use super::super::check;
 use super::raise_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::sql::Sql;
 
 /// The most actions of one reason.
 const ACTIONS: usize = 100;
@@ -26,14 +28,9 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
     let actions = serde_json::to_string(&actions).map_err(Error::internal)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE reason SET actions = ").bind(actions.clone());
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND code = ").bind(code);
-        sql.run(txn).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("INSERT INTO reason (tenant_id, code, actions) VALUES (").bind(tenant.id);
-        sql.push(", ").bind(code).push(", ").bind(actions.clone()).push(")").or_ignore("code");
-        sql.run(txn).await?;
+        let columns = [Column::TenantId, Column::Code, Column::Actions];
+        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        insert(txn, columns, vec![[tenant.id.into(), code.into(), actions.clone().into()]], existing).await?;
         Ok(())
     })
 }
@@ -43,20 +40,13 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM reason WHERE tenant_id = ").bind(tenant.id).push(" AND code = ").bind(code);
-        Ok(sql.run(txn).await? > 0)
+        let delete = Reason::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));
+        Ok(delete.exec(txn).await?.rows_affected > 0)
     })
 }
 
 /// All of a tenant's.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, Vec<String>>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT code, actions FROM reason WHERE tenant_id = ").bind(tenant.id);
-    let mut reasons = BTreeMap::new();
-    for row in sql.all(&app.db.read).await? {
-        let actions: String = row.try_get("", "actions")?;
-        reasons.insert(row.try_get("", "code")?, serde_json::from_str(&actions).map_err(Error::internal)?);
-    }
-    Ok(reasons)
+    let reasons = Reason::of_tenant(tenant.id).all(&app.db.read).await?.into_iter();
+    reasons.map(|of| Ok((of.code, serde_json::from_str(&of.actions).map_err(Error::internal)?))).collect()
 }

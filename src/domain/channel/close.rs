@@ -5,7 +5,12 @@
 //! opens is not made; they are looked at again every hour, until they have looked or the sweep has deleted what was
 //! published. Then the channel goes, too.
 
+use entity::channel::{self, Entity as Channel};
 use entity::ids::{ChannelId, Seq, UserId};
+use entity::prelude::*;
+use entity::publication::{self, Entity as Publication};
+use entity::subscription::{self, Entity as Subscription};
+use entity::tenant;
 
 use super::{Code, Kind, audiences, listen};
 use crate::clock::Millis;
@@ -13,10 +18,9 @@ use crate::database::Transaction;
 use crate::domain::job::{self, Job, Next};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// Listeners of one transaction, which locks their rows.
-const LISTENERS: i64 = 500;
+const LISTENERS: u64 = 500;
 
 /// How long those are left alone who have not looked, in milliseconds.
 const PATIENCE: Millis = 3_600_000;
@@ -35,51 +39,34 @@ pub async fn close_actor(txn: &Transaction, tenant: &Tenant, user: UserId, now: 
 
 /// Takes a channel out of use: what was published to it stays, and its code is free again.
 pub(super) async fn close(txn: &Transaction, tenant: &Tenant, channel: ChannelId, now: Millis) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE channel SET kind = ").bind(Kind::Deleted as i16);
-    sql.push(", code = ").bind(channel.to_string()).push(" WHERE id = ").bind(channel);
-    sql.run(txn).await?;
+    let closed = Channel::update_many().col_expr(channel::Column::Kind, Expr::val(Kind::Deleted));
+    let closed = closed.col_expr(channel::Column::Code, Expr::val(channel.to_string()));
+    closed.filter(channel::Column::Id.eq(channel)).exec(txn).await?;
     job::begin(txn, tenant, (job::Kind::Close, channel.0), None, now).await
 }
 
 /// Takes some listeners off a closed channel.
 pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job, now: Millis) -> Result<Next> {
     let channel = ChannelId(job.subject);
-    let newest = newest(txn, channel).await?;
-    if counted(txn, tenant).await? < newest {
+    let published = Publication::find().filter(publication::Column::ChannelId.eq(channel));
+    let published = published.select_only().column(publication::Column::Seq).order_by_desc(publication::Column::Seq);
+    let newest = published.into_tuple::<Seq>().one(txn).await?.unwrap_or_default();
+    let counted = tenant::Entity::of_tenant(tenant.id).select_only().column(tenant::Column::CountedSeq);
+    if counted.into_tuple::<Seq>().one(txn).await?.unwrap_or_default() < newest {
         return Ok(Next::At { place: job.place, due_at: now + COUNTING });
     }
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT s.user_id FROM subscription s WHERE s.channel_id = ").bind(channel);
-    sql.push(" AND s.user_id > ").bind(job.place).push(" ORDER BY s.user_id LIMIT ").bind(LISTENERS);
-    let rows = sql.all(txn).await?;
-    let users = rows.iter().map(|row| row.try_get("", "user_id")).collect::<std::result::Result<Vec<UserId>, _>>()?;
+    let listeners = Subscription::find().filter(subscription::Column::ChannelId.eq(channel));
+    let listeners = listeners.order_by_asc(subscription::Column::UserId);
+    let some = listeners.clone().filter(subscription::Column::UserId.gt(job.place)).limit(LISTENERS);
+    let some = some.select_only().column(subscription::Column::UserId);
+    let users = some.into_tuple::<UserId>().all(txn).await?;
     if let Some(last) = users.last() {
         listen::take_off(txn, channel, &users, newest).await?;
         return Ok(Next::At { place: last.0, due_at: 0 });
     }
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT s.user_id FROM subscription s WHERE s.channel_id = ").bind(channel).push(" LIMIT 1");
-    if sql.one(txn).await?.is_some() {
+    if listeners.one(txn).await?.is_some() {
         return Ok(Next::At { place: 0, due_at: now + PATIENCE });
     }
-    let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM channel WHERE id = ").bind(channel);
-    sql.run(txn).await?;
+    Channel::delete_by_id(channel).exec(txn).await?;
     Ok(Next::Done)
-}
-
-/// What was published to the channel last, and not yet swept.
-async fn newest(txn: &Transaction, channel: ChannelId) -> Result<Seq> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT p.seq FROM publication p WHERE p.channel_id = ").bind(channel);
-    sql.push(" ORDER BY p.seq DESC LIMIT 1");
-    Ok(sql.one(txn).await?.map_or(Ok(Seq(0)), |row| row.try_get("", "seq"))?)
-}
-
-/// Up to where audiences were counted.
-async fn counted(txn: &Transaction, tenant: &Tenant) -> Result<Seq> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT t.counted_seq FROM tenant t WHERE t.id = ").bind(tenant.id);
-    Ok(sql.one(txn).await?.map_or(Ok(Seq(0)), |row| row.try_get("", "counted_seq"))?)
 }

@@ -1,6 +1,9 @@
 //! Follows: users who hear of all that another one does.
 
+use entity::channel;
 use entity::ids::{ChannelId, UserId};
+use entity::prelude::*;
+use entity::subscription::{self, Entity as Subscription};
 
 use super::{Code, Kind, listen, open};
 use crate::app::App;
@@ -8,7 +11,6 @@ use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::{Error, Result};
-use crate::sql::Sql;
 
 /// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
 pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
@@ -43,17 +45,11 @@ pub async fn following(
     first: usize,
     after: Option<ChannelId>,
 ) -> Result<Vec<(ChannelId, UserId)>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT c.id, c.code FROM subscription s JOIN channel c ON c.id = s.channel_id WHERE s.user_id = ")
-        .bind(user)
-        .push(" AND s.channel_id > ")
-        .bind(after.map_or(0, |channel| channel.0))
-        .push(&format!(" AND c.kind = {} ORDER BY s.channel_id LIMIT ", Kind::Actor as i16))
-        .bind(i64::try_from(first).unwrap_or(i64::MAX - 1) + 1);
-    let mut page = Vec::new();
-    for row in sql.all(&app.db.read).await? {
-        let code: String = row.try_get("", "code")?;
-        page.push((row.try_get("", "id")?, UserId(code.parse().map_err(Error::internal)?)));
-    }
-    Ok(page)
+    let followed = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
+    let followed = followed.filter(subscription::Column::ChannelId.gt(after.unwrap_or_default()));
+    let followed = followed.filter(channel::Column::Kind.eq(Kind::Actor));
+    let followed = followed.order_by_asc(subscription::Column::ChannelId).limit(first as u64 + 1);
+    let followed = followed.select_only().column(channel::Column::Id).column(channel::Column::Code);
+    let followed = followed.into_tuple::<(ChannelId, String)>().all(&app.db.read).await?;
+    followed.into_iter().map(|(id, code)| Ok((id, UserId(code.parse().map_err(Error::internal)?)))).collect()
 }

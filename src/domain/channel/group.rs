@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
+use entity::channel::{self, Column, Entity as Channel};
+use entity::group_subscription::{self, Entity as GroupSubscription};
 use entity::ids::{ChannelId, UserId};
-use sea_orm::{ConnectionTrait, QueryResult};
+use entity::prelude::*;
+use entity::subscription::{self, Entity as Subscription};
+use sea_orm::Select;
 
 use super::{Kind, close, listen};
 use crate::app::App;
@@ -11,7 +15,6 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{check, user};
 use crate::error::{Error, Result};
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// The most members added or removed in one call.
 const MEMBERS: usize = 10_000;
@@ -20,9 +23,11 @@ const MEMBERS: usize = 10_000;
 const MEMBERS_PER_TRANSACTION: usize = 512;
 
 /// A group as announcements address it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, DerivePartialModel)]
+#[sea_orm(entity = "channel::Entity")]
 pub struct Group {
     /// What its announcements are published to.
+    #[sea_orm(from_col = "id")]
     pub channel: ChannelId,
     /// The partner's code of it.
     pub code: String,
@@ -30,59 +35,39 @@ pub struct Group {
     pub title: Option<String>,
 }
 
-impl Group {
-    fn read(row: &QueryResult) -> Result<Self> {
-        Ok(Self { channel: row.try_get("", "id")?, code: row.try_get("", "code")?, title: row.try_get("", "title")? })
-    }
-}
-
-/// A statement for groups of a tenant, to which conditions are added.
-fn select(db: &impl ConnectionTrait, tenant: &Tenant) -> Sql {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT c.id, c.code, c.title FROM channel c WHERE c.tenant_id = ").bind(tenant.id);
-    sql.push(" AND c.kind = ").bind(Kind::Group as i16);
-    sql
-}
-
 /// All groups of a tenant, by code.
 pub async fn all(app: &App, tenant: &Tenant) -> Result<Vec<Group>> {
-    let rows = select(&app.db.read, tenant).all(&app.db.read).await?;
-    let mut groups = rows.iter().map(Group::read).collect::<Result<Vec<_>>>()?;
+    let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group));
+    let mut groups = groups.into_partial_model::<Group>().all(&app.db.read).await?;
     groups.sort_by(|one, other| one.code.cmp(&other.code));
     Ok(groups)
 }
 
 /// Those groups that there are, by code. A statement for every thousand.
 pub async fn named(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, Group>> {
-    look_up(db, tenant, codes, |_| {}).await
+    look_up(db, tenant, codes, |groups| groups).await
 }
 
 /// The same, and none of them is deleted before the transaction ends.
 pub async fn held(txn: &Transaction, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, Group>> {
-    look_up(txn, tenant, codes, |sql| {
-        sql.push(" ORDER BY c.id").for_share();
-    })
-    .await
+    // With the title, which is not in `channel_code`: where all columns are, MySQL locks that index's entry and not the row.
+    look_up(txn, tenant, codes, |groups| groups.order_by_asc(Column::Id).for_share()).await
 }
 
 async fn look_up(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
     codes: &[String],
-    end: impl Fn(&mut Sql),
+    end: impl Fn(Select<Channel>) -> Select<Channel>,
 ) -> Result<HashMap<String, Group>> {
-    let mut groups = HashMap::with_capacity(codes.len());
-    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    let mut known = HashMap::with_capacity(codes.len());
     for codes in codes.chunks(LIST) {
-        let mut sql = select(db, tenant);
-        sql.push(" AND c.code").among(codes);
-        end(&mut sql);
-        for row in sql.all(db).await? {
-            let group = Group::read(&row)?;
-            groups.insert(group.code.clone(), group);
-        }
+        let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group));
+        let groups = end(groups.filter(Column::Code.among(db, codes)));
+        let groups = groups.into_partial_model::<Group>().all(db).await?;
+        known.extend(groups.into_iter().map(|group| (group.code.clone(), group)));
     }
-    Ok(groups)
+    Ok(known)
 }
 
 /// The group with this code.
@@ -100,12 +85,10 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -
     }
     let now = app.now();
     transaction!(app.db, |txn| {
-        let title = title.map(str::to_owned);
-        let values = vec![tenant.id.into(), (Kind::Group as i16).into(), code.into(), title.into(), now.into()];
-        let columns = &["tenant_id", "kind", "code", "title", "created_at"];
-        let key = &["tenant_id", "kind", "code"];
-        let merged = Existing::Merged { key, raised: &[], replaced: &["title"] };
-        insert(txn, Rows { table: "channel", columns, values: vec![values] }, merged).await
+        let columns = [Column::TenantId, Column::Kind, Column::Code, Column::Title, Column::CreatedAt];
+        let row = [tenant.id.into(), Kind::Group.into(), code.into(), title.into(), now.into()];
+        let merged = Existing::Merged { key: &columns[..3], raised: &[], replaced: &[Column::Title] };
+        Ok(insert(txn, columns, vec![row], merged).await?)
     })?;
     find(app, tenant, code).await
 }
@@ -118,15 +101,12 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     let now = app.now();
     transaction!(app.db, |txn| {
-        let mut sql = select(txn, tenant);
-        sql.push(" AND c.code = ").bind(code).for_update();
-        let Some(row) = sql.one(txn).await? else { return Ok(false) };
-        let id = Group::read(&row)?.channel;
+        let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Code.eq(code));
+        let Some(group) = group.for_update(txn).one(txn).await? else { return Ok(false) };
         // First the channel, whose row whoever subscribes the group, or sends to it, locks too.
-        close::close(txn, tenant, id, now).await?;
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM group_subscription WHERE group_channel_id = ").bind(id);
-        sql.run(txn).await?;
+        close::close(txn, tenant, group.id, now).await?;
+        let subscribed = group_subscription::Column::GroupChannelId.eq(group.id);
+        GroupSubscription::delete_many().filter(subscribed).exec(txn).await?;
         Ok(true)
     })
 }
@@ -180,25 +160,17 @@ async fn remove_some(app: &App, tenant: &Tenant, channel: ChannelId, users: &[St
 pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<ChannelId, i64>> {
     let mut counts = HashMap::with_capacity(groups.len());
     for groups in groups.chunks(LIST) {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT channel_id, count(*) AS members FROM subscription WHERE channel_id").among(groups);
-        sql.push(" GROUP BY channel_id");
-        for row in sql.all(&app.db.read).await? {
-            counts.insert(row.try_get("", "channel_id")?, row.try_get("", "members")?);
-        }
+        let members = Subscription::find().filter(subscription::Column::ChannelId.among(&app.db.read, groups));
+        let members = members.select_only().column(subscription::Column::ChannelId);
+        let members = members.expr(subscription::Column::UserId.count()).group_by(subscription::Column::ChannelId);
+        counts.extend(members.into_tuple::<(ChannelId, i64)>().all(&app.db.read).await?);
     }
     Ok(counts)
 }
 
 /// The groups that a user is in, by code.
 pub async fn of_user(app: &App, tenant: &Tenant, user: UserId) -> Result<Vec<Group>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push(
-        "SELECT c.id, c.code, c.title FROM subscription s JOIN channel c ON c.id = s.channel_id WHERE s.user_id = ",
-    )
-    .bind(user)
-    .push(" AND c.tenant_id = ")
-    .bind(tenant.id)
-    .push(&format!(" AND c.kind = {} ORDER BY c.code", Kind::Group as i16));
-    sql.all(&app.db.read).await?.iter().map(Group::read).collect()
+    let groups = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
+    let groups = groups.filter(Column::TenantId.eq(tenant.id)).filter(Column::Kind.eq(Kind::Group));
+    Ok(groups.order_by_asc(Column::Code).into_partial_model::<Group>().all(&app.db.read).await?)
 }

@@ -6,17 +6,20 @@
 //! users are told when it is committed. What a group subscribes to is published to its own channel: its members listen to that
 //! already.
 
-use entity::ids::{ChannelId, Seq, UserId};
-use sea_orm::{ConnectionTrait, Value};
+use std::collections::HashSet;
 
+use entity::ids::{ChannelId, Seq, UserId};
+use entity::prelude::*;
+use entity::subscription::{Column, Entity as Subscription};
+use entity::user::{self, Entity as User};
+
+use super::statement::unheard;
 use crate::app::App;
 use crate::database::Transaction;
-use crate::domain::inbox::standing::NEWEST;
 use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most channels that a user may listen to and subscribe to one more, groups included.
 const CHANNELS: i64 = 20_000;
@@ -32,9 +35,8 @@ pub(super) async fn begin_one(
 ) -> Result<u64> {
     let created_count = begin(txn, tenant, &[user], channels, now).await?;
     if created_count > 0 {
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT u.subscription_count FROM users u WHERE u.id = ").bind(user);
-        let many: i64 = sql.one(txn).await?.map_or(Ok(0), |row| row.try_get("", "subscription_count"))?;
+        let many = User::of_user(user).select_only().column(user::Column::SubscriptionCount);
+        let many = many.into_tuple::<i64>().one(txn).await?.unwrap_or_default();
         if many > CHANNELS {
             let message = format!("a user has at most {CHANNELS} subscriptions, follows and groups together");
             return Err(Error::Conflict(message));
@@ -52,16 +54,14 @@ pub(super) async fn begin(
     now: i64,
 ) -> Result<u64> {
     let since = sync::held(txn, tenant, users).await?;
-    let row = |(user, channel): (UserId, ChannelId)| -> Vec<Value> {
-        vec![user.into(), channel.into(), since.into(), now.into()]
-    };
+    let columns = [Column::UserId, Column::ChannelId, Column::SinceSeq, Column::CreatedAt];
     let mut created_count = 0;
     for &channel in channels {
-        let new = newcomers(txn, channel, users).await?;
-        let values = new.iter().map(|user| row((*user, channel))).collect();
-        let columns = &["user_id", "channel_id", "since_seq", "created_at"];
-        insert(txn, Rows { table: "subscription", columns, values }, Existing::Kept).await?;
-        count(txn, &new, "+").await?;
+        let present = listeners(txn, channel, users).await?;
+        let new: Vec<UserId> = users.iter().filter(|user| !present.contains(user)).copied().collect();
+        let row = |user: &UserId| [(*user).into(), channel.into(), since.into(), now.into()];
+        insert(txn, columns, new.iter().map(row).collect(), Existing::Kept).await?;
+        count(txn, &new, 1).await?;
         created_count += new.len() as u64;
     }
     txn.tell(Notice::listeners(tenant.id, users));
@@ -93,12 +93,9 @@ pub(super) async fn cease(
     }
     let mut removed_count = 0;
     for &channel in channels {
-        let new = newcomers(txn, channel, users).await?;
-        let present: Vec<UserId> = users.iter().filter(|user| !new.contains(user)).copied().collect();
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM subscription WHERE channel_id = ").bind(channel).push(" AND user_id").among(&present);
-        removed_count += sql.run(txn).await?;
-        count(txn, &present, "-").await?;
+        let present = Vec::from_iter(listeners(txn, channel, users).await?);
+        removed_count += remove(txn, channel, &present).await?;
+        count(txn, &present, -1).await?;
     }
     txn.tell(Notice::listeners(tenant.id, users));
     Ok(removed_count)
@@ -107,54 +104,39 @@ pub(super) async fn cease(
 /// Takes those of the users off a closed channel who are beyond the newest that was published to it, or began to listen
 /// after that, or are no users any more.
 pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[UserId], newest: Seq) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id, u.cursor_seq FROM users u WHERE u.id").among(users).push(" ORDER BY u.id").for_update();
-    let (mut behind, mut beyond) = (Vec::new(), Vec::new());
-    for row in sql.all(txn).await? {
-        let is_beyond = row.try_get::<Seq>("", "cursor_seq")? >= newest;
-        if is_beyond { &mut beyond } else { &mut behind }.push(row.try_get::<UserId>("", "id")?);
+    let cursors = User::find().filter(user::Column::Id.among(txn, users)).order_by_asc(user::Column::Id);
+    let cursors = cursors.for_update(txn).select_only().column(user::Column::Id).column(user::Column::CursorSeq);
+    let (mut beyond, mut behind) = (Vec::new(), Vec::new());
+    for (user, cursor) in cursors.into_tuple::<(UserId, Seq)>().all(txn).await? {
+        if cursor >= newest { &mut beyond } else { &mut behind }.push(user);
     }
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT s.user_id FROM subscription s WHERE s.channel_id = ").bind(channel).push(" AND s.user_id");
-    sql.among(&behind).push(" AND s.since_seq >= ").bind(newest);
-    let late = sql.all(txn).await?;
-    for user in late.iter().map(|row| row.try_get::<UserId>("", "user_id")) {
-        let user = user?;
-        behind.retain(|of| *of != user);
-        beyond.push(user);
-    }
+    let late = Subscription::find().filter(Column::ChannelId.eq(channel)).filter(Column::UserId.among(txn, &behind));
+    let late = late.filter(Column::SinceSeq.gte(newest)).select_only().column(Column::UserId);
+    let late = late.into_tuple::<UserId>().all(txn).await?;
+    behind.retain(|user| !late.contains(user));
+    beyond.extend(late);
     let off: Vec<UserId> = users.iter().filter(|user| !behind.contains(user)).copied().collect();
-    let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM subscription WHERE channel_id = ").bind(channel).push(" AND user_id").among(&off);
-    sql.run(txn).await?;
-    count(txn, &beyond, "-").await
+    remove(txn, channel, &off).await?;
+    count(txn, &beyond, -1).await
 }
 
-/// Those of the users to whom something was published on one of the channels that they have not got: a probe of
-/// `publication`'s key for each subscription.
-async fn unheard(db: &impl ConnectionTrait, users: &[UserId], channels: &[ChannelId]) -> Result<Vec<UserId>> {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT DISTINCT u.id FROM users u JOIN subscription s ON s.user_id = u.id WHERE u.id").among(users);
-    sql.push(" AND s.channel_id").among(channels).push(" AND ").push(NEWEST).push(" > u.cursor_seq AND ");
-    sql.push(NEWEST).push(" > s.since_seq ORDER BY u.id");
-    sql.all(db).await?.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
+/// Those of the users (whose rows are locked) who listen to the channel.
+async fn listeners(txn: &Transaction, channel: ChannelId, users: &[UserId]) -> Result<HashSet<UserId>> {
+    let listeners = Subscription::find().filter(Column::ChannelId.eq(channel)).filter(Column::UserId.among(txn, users));
+    let listeners = listeners.select_only().column(Column::UserId).into_tuple().all(txn).await?;
+    Ok(listeners.into_iter().collect())
 }
 
-/// Those of the users (whose rows are locked) who do not listen to the channel.
-async fn newcomers(txn: &Transaction, channel: ChannelId, users: &[UserId]) -> Result<Vec<UserId>> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id FROM users u WHERE u.id").among(users);
-    sql.push(" AND NOT EXISTS (SELECT 1 FROM subscription s WHERE s.user_id = u.id AND s.channel_id = ");
-    sql.bind(channel).push(") ORDER BY u.id");
-    sql.all(txn).await?.iter().map(|row| Ok(row.try_get("", "id")?)).collect()
+async fn remove(txn: &Transaction, channel: ChannelId, users: &[UserId]) -> Result<u64> {
+    let remove = Subscription::delete_many().filter(Column::ChannelId.eq(channel));
+    Ok(remove.filter(Column::UserId.among(txn, users)).exec(txn).await?.rows_affected)
 }
 
-async fn count(txn: &Transaction, users: &[UserId], sign: &str) -> Result<()> {
-    if users.is_empty() {
-        return Ok(());
+async fn count(txn: &Transaction, users: &[UserId], more: i64) -> Result<()> {
+    if !users.is_empty() {
+        let count = Expr::col(user::Column::SubscriptionCount).add(more);
+        let count = User::update_many().col_expr(user::Column::SubscriptionCount, count);
+        count.filter(user::Column::Id.among(txn, users)).exec(txn).await?;
     }
-    let mut sql = Sql::new(txn);
-    sql.push(&format!("UPDATE users SET subscription_count = subscription_count {sign} 1 WHERE id")).among(users);
-    sql.run(txn).await?;
     Ok(())
 }

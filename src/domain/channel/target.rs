@@ -1,7 +1,11 @@
 //! Subscriptions to targets, of users and of groups.
 
+use entity::channel::{self, Entity as Channel};
+use entity::group_subscription::{self, Entity as GroupSubscription};
 use entity::ids::{ChannelId, UserId};
-use sea_orm::Value;
+use entity::prelude::*;
+use entity::subscription::{self, Entity as Subscription};
+use sea_orm::sea_query::Func;
 
 use super::{Code, Kind, listen, open};
 use crate::app::App;
@@ -10,7 +14,6 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check};
 use crate::error::{Error, Result};
-use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most actions of one call, and those that one transaction unsubscribes from.
 const ACTIONS: usize = 100;
@@ -140,10 +143,10 @@ pub async fn unsubscribe(
         removed_count += transaction!(app.db, |txn| match who {
             Listener::User(user) => listen::cease(txn, tenant, &[user], channels, now).await,
             Listener::Group(group) => {
-                let mut sql = Sql::new(txn);
-                sql.push("DELETE FROM group_subscription WHERE group_channel_id = ").bind(group);
-                sql.push(" AND target_channel_id").among(channels);
-                sql.run(txn).await
+                let removed = GroupSubscription::delete_many()
+                    .filter(group_subscription::Column::GroupChannelId.eq(group))
+                    .filter(group_subscription::Column::TargetChannelId.among(txn, channels));
+                Ok(removed.exec(txn).await?.rows_affected)
             }
         })?;
     }
@@ -158,82 +161,75 @@ pub async fn subscriptions(
     first: usize,
     after: Option<ChannelId>,
 ) -> Result<Vec<TopicSubscription>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT s.channel_id, s.created_at, c.code FROM subscription s JOIN channel c ON c.id = s.channel_id ")
-        .push("WHERE s.user_id = ")
-        .bind(user)
-        .push(" AND s.channel_id > ")
-        .bind(after.map_or(0, |channel| channel.0))
-        .push(&format!(" AND c.kind = {} ORDER BY s.channel_id LIMIT ", Kind::Target as i16))
-        .bind(i64::try_from(first).unwrap_or(i64::MAX - 1) + 1);
+    let rows = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
+    let rows = rows.filter(subscription::Column::ChannelId.gt(after.unwrap_or_default()));
+    let rows = rows.filter(channel::Column::Kind.eq(Kind::Target));
+    let rows = rows.order_by_asc(subscription::Column::ChannelId).limit(first as u64 + 1).select_only();
+    let rows = rows.columns([subscription::Column::ChannelId, subscription::Column::CreatedAt]);
+    let rows = rows.column(channel::Column::Code).into_tuple::<(ChannelId, Millis, String)>();
     let mut page = Vec::new();
-    for row in sql.all(&app.db.read).await? {
-        let Some((target_type, id, action)) = Code::parse_target(&row.try_get::<String>("", "code")?) else { continue };
+    for (channel, created_at, code) in rows.all(&app.db.read).await? {
+        let Some((target_type, id, action)) = Code::parse_target(&code) else { continue };
         let target = Target { target_type, id };
-        let (channel, created_at) = (row.try_get("", "channel_id")?, row.try_get("", "created_at")?);
         page.push(TopicSubscription { channel, target, action, created_at });
     }
     Ok(page)
 }
 
 async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
-    let row = |target: &ChannelId| -> Vec<Value> { vec![group.into(), (*target).into(), now.into()] };
     // Locked, so that a group that is being deleted does not hear of anything for its members afterwards.
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT c.id FROM channel c WHERE c.id = ").bind(group);
-    sql.push(&format!(" AND c.kind = {}", Kind::Group as i16)).for_update();
-    if sql.one(txn).await?.is_none() {
+    let held = Channel::find_by_id(group).filter(channel::Column::Kind.eq(Kind::Group)).for_update(txn);
+    if held.one(txn).await?.is_none() {
         return Err(Error::Conflict("the group was deleted in the meantime".into()));
     }
     let existing = created_at(txn, Listener::Group(group), targets).await?;
     let new = targets.iter().filter(|target| !existing.iter().any(|(of, _)| of == *target));
-    let values: Vec<Vec<Value>> = new.map(row).collect();
-    let created_count = values.len() as u64;
-    let columns = &["group_channel_id", "target_channel_id", "created_at"];
-    insert(txn, Rows { table: "group_subscription", columns, values }, Existing::Kept).await?;
+    let rows = Vec::from_iter(new.map(|target| [group.into(), (*target).into(), now.into()]));
+    let created_count = rows.len() as u64;
+    let columns = [
+        group_subscription::Column::GroupChannelId,
+        group_subscription::Column::TargetChannelId,
+        group_subscription::Column::CreatedAt,
+    ];
+    insert(txn, columns, rows, Existing::Kept).await?;
     Ok(created_count)
 }
 
 async fn created_at(txn: &Transaction, who: Listener, channels: &[ChannelId]) -> Result<Vec<(ChannelId, Millis)>> {
-    let mut sql = Sql::new(txn);
-    match who {
+    Ok(match who {
         Listener::User(user) => {
-            sql.push("SELECT channel_id AS id, created_at FROM subscription WHERE user_id = ").bind(user);
-            sql.push(" AND channel_id").among(channels);
+            let own = Subscription::of_user(user).filter(subscription::Column::ChannelId.among(txn, channels));
+            own.all(txn).await?.into_iter().map(|row| (row.channel_id, row.created_at)).collect()
         }
         Listener::Group(group) => {
-            sql.push("SELECT target_channel_id AS id, created_at FROM group_subscription WHERE group_channel_id = ");
-            sql.bind(group).push(" AND target_channel_id").among(channels);
+            let own = GroupSubscription::find().filter(group_subscription::Column::GroupChannelId.eq(group));
+            let own = own.filter(group_subscription::Column::TargetChannelId.among(txn, channels));
+            own.all(txn).await?.into_iter().map(|row| (row.target_channel_id, row.created_at)).collect()
         }
-    }
-    sql.all(txn).await?.iter().map(|row| Ok((row.try_get("", "id")?, row.try_get("", "created_at")?))).collect()
+    })
 }
 
-/// The channels of a target that somebody listens to, with their actions: a walk over all that he listens to.
+/// The channels of a target that somebody listens to, with their actions: a walk over all that they listen to.
 async fn listened(app: &App, tenant: &Tenant, who: Listener, target: &Target) -> Result<Vec<(ChannelId, String)>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT c.id, c.code FROM ");
-    match who {
-        Listener::User(user) => {
-            sql.push("subscription s JOIN channel c ON c.id = s.channel_id WHERE s.user_id = ").bind(user);
-        }
-        Listener::Group(group) => {
-            sql.push("group_subscription g JOIN channel c ON c.id = g.target_channel_id WHERE g.group_channel_id = ");
-            sql.bind(group);
-        }
-    }
-    sql.push(" AND c.tenant_id = ").bind(tenant.id).push(" AND c.kind = ").bind(Kind::Target as i16);
     // LIKE would need its wildcards escaped, and a range needs the same order of characters everywhere: the parts of
     // the code are compared as a prefix of a known length instead, within what this listener listens to.
     let prefix = target.channel("").text();
     let characters = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
-    sql.push(" AND substr(c.code, 1, ").bind(characters).push(") = ").bind(prefix);
-    let rows = sql.all(&app.db.read).await?;
-    let mut listened = Vec::new();
-    for row in rows {
-        if let Some((_, _, action)) = Code::parse_target(&row.try_get::<String>("", "code")?) {
-            listened.push((row.try_get("", "id")?, action));
+    let start = Func::cust("substr").arg(channel::Column::Code.into_expr()).arg(1).arg(characters);
+    let is_wanted = channel::Column::TenantId.eq(tenant.id).and(channel::Column::Kind.eq(Kind::Target));
+    let is_wanted = is_wanted.and(Expr::expr(start).eq(prefix));
+    let columns = [channel::Column::Id, channel::Column::Code];
+    let listened: Vec<(ChannelId, String)> = match who {
+        Listener::User(user) => {
+            let own = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
+            own.filter(is_wanted).select_only().columns(columns).into_tuple().all(&app.db.read).await?
         }
-    }
-    Ok(listened)
+        Listener::Group(group) => {
+            let own = GroupSubscription::find().filter(group_subscription::Column::GroupChannelId.eq(group));
+            let own = own.join(JoinType::InnerJoin, group_subscription::Relation::Target.def());
+            own.filter(is_wanted).select_only().columns(columns).into_tuple().all(&app.db.read).await?
+        }
+    };
+    let action = |code: &str| Code::parse_target(code).map(|(_, _, action)| action);
+    Ok(listened.into_iter().filter_map(|(channel, code)| Some((channel, action(&code)?))).collect())
 }

@@ -1,0 +1,27 @@
+//! Statements over the catalogue.
+
+use entity::ids::TypeId;
+use sea_orm::FromQueryResult;
+
+use crate::database::Transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// A message type, and whether (1) something was sent under it.
+#[derive(Debug, FromQueryResult)]
+pub struct Named {
+    pub id: TypeId,
+    pub used: i32,
+}
+
+/// The message type with a code: a probe of `message_type_code`, and one of `notification_type`.
+pub async fn named(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Named>> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT t.id, CASE WHEN EXISTS (SELECT 1 FROM notification n WHERE n.tenant_id = t.tenant_id")
+        .push(" AND n.type_id = t.id) THEN 1 ELSE 0 END AS used FROM message_type t WHERE t.tenant_id = ")
+        .bind(tenant.id)
+        .push(" AND t.code = ")
+        .bind(code);
+    sql.row(txn).await
+}

@@ -1,0 +1,21 @@
+//! Statements over tenants.
+
+use entity::channel::Kind;
+
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// Makes the channel of everyone of the tenant with a code, unless there is one: a probe of `tenant_code`.
+pub async fn make_everyone(txn: &Transaction, code: &str, now: Millis) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("INSERT INTO channel (tenant_id, kind, code, created_at) SELECT id, ")
+        .push(&format!("{}, '', ", Kind::Everyone as i16))
+        .bind(now)
+        .push(" FROM tenant WHERE code = ")
+        .bind(code)
+        .or_ignore("channel.code");
+    sql.run(txn).await?;
+    Ok(())
+}
