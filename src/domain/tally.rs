@@ -1,6 +1,6 @@
 //! Tallies: how many users a notification has reached, and how many have read it.
 //!
-//! Whoever reads or syncs never touches the notification, which all would wait for. He leaves a row of his own: a *span*
+//! Whoever reads or syncs never touches the notification, which all would wait for. They leave a row of their own: a *span*
 //! for a part of an inbox that arrived or was read at once, or a *tally* for single items. Spans are settled into tallies
 //! item by item, and tallies added to the notifications, in the background (`count`).
 //!
@@ -10,20 +10,20 @@
 mod audience;
 mod count;
 mod settle;
+mod statement;
 
 use entity::ids::{Seq, TypeId, UserId};
-use sea_orm::Value;
+use entity::prelude::*;
+use entity::{notification, tally, tally_span};
+use sea_orm::sea_query::CaseStatement;
 
 use super::tenant::Tenant;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
-use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use count::{count, settle_all};
 pub use settle::{settle, settle_up_to};
-
-const SPAN: [&str; 6] = ["user_id", "is_read", "type_id", "after_seq", "upto_seq", "created_at"];
 
 /// What arrived in the inboxes of users, from where each of them stands (`after` or later) up to `upto`, is to be counted; of
 /// who got nothing, that will be nothing.
@@ -37,43 +37,43 @@ pub async fn arrived(
     (after, upto): (Seq, Seq),
     now: Millis,
 ) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    if usize::try_from(upto.0 - after.0).is_ok_and(|entries| entries < users.len()) {
-        sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT u.tenant_id, i.seq, count(*), 0 ");
-        // Ranges of `inbox_item`'s key, with constants for MySQL.
-        sql.push("FROM inbox_item i JOIN users u ON u.id = i.user_id WHERE i.user_id").among(users);
-        sql.push(" AND i.seq > ").bind(after).push(" AND i.seq <= ").bind(upto).push(" AND i.seq > u.cursor_seq");
-        push_published(&mut sql, |sql| {
-            sql.push("u.tenant_id");
-        });
-        sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
+    let is_short = usize::try_from(upto.0 - after.0).is_ok_and(|entries| entries < users.len());
+    let arrived = if is_short {
+        statement::arrived(txn, tenant, users, (after, upto))
     } else {
-        sql.push(&format!("INSERT INTO tally_span ({}) SELECT u.id, FALSE, 0, u.cursor_seq, ", SPAN.join(", ")));
-        sql.bind(upto).push(", ").bind(now).push(" FROM users u WHERE u.id").among(users);
-        sql.push(" AND u.cursor_seq < ").bind(upto).or_ignore("tally_span.upto_seq");
-    }
-    sql.run(txn).await?;
+        statement::arrived_up_to(txn, users, upto, now)
+    };
+    arrived.run(txn).await?;
     Ok(())
-}
-
-/// Adds a condition: what was addressed to a user by name, without a publication, was counted when it was sent.
-fn push_published(sql: &mut Sql, tenant: impl Fn(&mut Sql)) {
-    sql.push(" AND (SELECT p.seq FROM publication p WHERE p.tenant_id = ");
-    tenant(sql);
-    sql.push(" AND p.seq = i.seq LIMIT 1) IS NOT NULL");
 }
 
 /// Items of a type that were neither marked by themselves nor below the mark are read now, up to `upto`.
 pub async fn read(txn: &Transaction, user: UserId, kind: TypeId, (after, upto): (Seq, Seq), now: Millis) -> Result<()> {
-    let values = vec![vec![user.into(), true.into(), kind.into(), after.into(), upto.into(), now.into()]];
-    insert(txn, Rows { table: "tally_span", columns: &SPAN, values }, Existing::Kept).await?;
+    use tally_span::Column::{AfterSeq, CreatedAt, IsRead, TypeId, UptoSeq, UserId};
+    let columns = [UserId, IsRead, TypeId, AfterSeq, UptoSeq, CreatedAt];
+    let rows = vec![[user.into(), true.into(), kind.into(), after.into(), upto.into(), now.into()]];
+    insert(txn, columns, rows, Existing::Kept).await?;
     Ok(())
 }
 
 /// Single items were read (1) or marked unread (-1).
 pub async fn marked(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], by: i64) -> Result<()> {
-    let row = |seq: &Seq| vec![tenant.id.into(), (*seq).into(), 0_i64.into(), Value::from(by)];
-    let columns = &["tenant_id", "seq", "delivered", "was_read"];
-    insert(txn, Rows { table: "tally", columns, values: seqs.iter().map(row).collect() }, Existing::Refused).await?;
+    let columns = [tally::Column::TenantId, tally::Column::Seq, tally::Column::Delivered, tally::Column::WasRead];
+    let rows = seqs.iter().map(|seq| [tenant.id.into(), (*seq).into(), 0_i64.into(), by.into()]).collect();
+    insert(txn, columns, rows, Existing::Refused).await?;
     Ok(())
+}
+
+/// The number that belongs to a notification by its seq, and 0 where none does. The last one is repeated, so that a statement's
+/// text depends on how many there are only by powers of two.
+fn by_seq(numbers: &[(Seq, i64)]) -> Expr {
+    // No seq is 0.
+    let last = numbers.last().copied().unwrap_or_default();
+    let places = 0..numbers.len().next_power_of_two();
+    let mut case = CaseStatement::new();
+    for (seq, number) in places.map(|place| numbers.get(place).copied().unwrap_or(last)) {
+        case = case.case(notification::Column::Seq.eq(seq), number);
+    }
+    // Not bound: MySQL takes the type of the others from it.
+    case.finally(Expr::Constant(0_i64.into())).into()
 }

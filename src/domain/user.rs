@@ -6,11 +6,13 @@ mod export;
 mod held;
 mod mention;
 mod orphan;
+mod statement;
 
 use std::collections::HashMap;
 
 use entity::ids::UserId;
-use sea_orm::{ConnectionTrait, QueryResult};
+use entity::prelude::*;
+use entity::user::{Column, Entity as User};
 
 use super::check;
 use super::tenant::{Tenant, head};
@@ -18,7 +20,6 @@ use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{LIST, Sql};
 
 pub use by::By;
 pub use erase::{erase, step as erase_step};
@@ -26,13 +27,15 @@ pub use export::export;
 pub use held::{again, gone, held, lost};
 pub use mention::{Mentions, Window, find, mention, mention_one, mention_within};
 pub use orphan::sweep as sweep_orphans;
+pub use statement::before;
 
-/// A user as others see him.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A user as others see them.
+#[derive(Clone, Debug, PartialEq, Eq, DerivePartialModel)]
+#[sea_orm(entity = "User")]
 pub struct Profile {
-    /// His row.
+    /// Their row.
     pub id: UserId,
-    /// The partner's id of him.
+    /// The partner's id of them.
     pub external_id: String,
     /// As far as the partner has told it.
     pub name: Option<String>,
@@ -52,53 +55,13 @@ pub struct ProfileChange {
     pub locale: Option<Option<String>>,
 }
 
-impl Profile {
-    /// The columns that `read` wants, of the users table under `alias`.
-    pub fn columns(alias: &str) -> String {
-        format!(
-            "{alias}.id AS {alias}_id, {alias}.external_id AS {alias}_external_id, {alias}.name AS {alias}_name, \
-             {alias}.avatar_url AS {alias}_avatar_url, {alias}.locale AS {alias}_locale"
-        )
-    }
-
-    /// A user of a row, if there is one in it.
-    pub fn read(row: &QueryResult, alias: &str) -> Result<Option<Self>> {
-        let Some(id) = row.try_get::<Option<UserId>>(alias, "_id")? else { return Ok(None) };
-        Ok(Some(Self {
-            id,
-            external_id: row.try_get(alias, "_external_id")?,
-            name: row.try_get(alias, "_name")?,
-            avatar_url: row.try_get(alias, "_avatar_url")?,
-            locale: row.try_get(alias, "_locale")?,
-        }))
-    }
-}
-
-/// The newest seq published before `instant`. One statement, so that a send between two cannot be passed over.
-pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) -> Result<i64> {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT COALESCE((SELECT n.seq - 1 FROM notification n WHERE n.tenant_id = ")
-        .bind(tenant.id)
-        .push(" AND n.published_at >= ")
-        .bind(instant)
-        .push(" ORDER BY n.published_at, n.seq LIMIT 1), t.last_seq) AS cursor_seq FROM tenant t WHERE t.id = ")
-        .bind(tenant.id);
-    let row = sql.one(db).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
-    Ok(row.try_get("", "cursor_seq")?)
-}
-
 /// The profiles of users by their rows: a statement for every thousand of them.
 pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, Profile>> {
     let mut profiles = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(LIST) {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT ").push(&Profile::columns("u")).push(" FROM users u WHERE u.tenant_id = ").bind(tenant.id);
-        sql.push(" AND u.id").among(ids);
-        for row in sql.all(&app.db.read).await? {
-            if let Some(profile) = Profile::read(&row, "u")? {
-                profiles.insert(profile.id, profile);
-            }
-        }
+        let known = User::of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, ids));
+        let known = known.into_partial_model::<Profile>().all(&app.db.read).await?;
+        profiles.extend(known.into_iter().map(|profile| (profile.id, profile)));
     }
     if profiles.len() < ids.len() {
         // One of them was erased: whoever asks again finds who has the id now.
@@ -110,9 +73,8 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
 /// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
 /// shown again, and open sessions are told when it is committed. What arrives needs no note.
 pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET version = version + 1 WHERE id").among(users);
-    sql.run(txn).await?;
+    let change = User::update_many().col_expr(Column::Version, Expr::col(Column::Version).add(1));
+    change.filter(Column::Id.among(txn, users)).exec(txn).await?;
     txn.tell(Notice::changed(tenant.id, users));
     Ok(())
 }
@@ -145,16 +107,16 @@ async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Resu
 }
 
 async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &ProfileChange) -> Result<()> {
-    let fields = [("name", &change.name), ("avatar_url", &change.avatar_url), ("locale", &change.locale)];
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET profile_version = profile_version + 1");
+    let version = Expr::col(Column::ProfileVersion).add(1);
+    let mut save = User::update_of_user(user).col_expr(Column::ProfileVersion, version);
+    let fields =
+        [(Column::Name, &change.name), (Column::AvatarUrl, &change.avatar_url), (Column::Locale, &change.locale)];
     for (column, value) in fields {
         if let Some(value) = value {
-            sql.push(&format!(", {column} = ")).bind(value.clone());
+            save = save.col_expr(column, Expr::val(value.clone()));
         }
     }
-    sql.push(" WHERE id = ").bind(user);
-    if sql.run(txn).await? == 0 {
+    if save.exec(txn).await?.rows_affected == 0 {
         return lost(txn, tenant).await;
     }
     Ok(())

@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 
 use entity::ids::{Seq, TenantId, UserId};
+use entity::notification::{self, Entity as Notification};
+use entity::prelude::*;
+use entity::tally::{self, Entity as Tally};
+use entity::tally_span::{self, Entity as TallySpan};
+use entity::user::{self, Entity as User};
 
-use super::{audience, settle};
+use super::{audience, by_seq, settle};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
-use crate::sql::{LIST, Sql};
 
 /// Users whose spans are settled in one transaction, which locks their rows.
-const USERS: i64 = 200;
+const USERS: u64 = 200;
 
 /// Tallies of one transaction.
-const TALLIES: i64 = 5000;
+const TALLIES: usize = 5000;
 
 /// Notifications of one statement.
 const NOTIFICATIONS: usize = 256;
@@ -38,36 +42,25 @@ pub async fn settle_all(app: &App) -> Result<()> {
 
 /// Settles the spans of some users after one of them, and returns the last of these.
 async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT DISTINCT s.user_id FROM tally_span s WHERE s.user_id > ").bind(after);
-    sql.push(" ORDER BY s.user_id LIMIT ").bind(USERS);
-    let users = ids(&sql.all(txn).await?, "user_id")?;
+    let column = tally_span::Column::UserId;
+    let next = TallySpan::find().filter(column.gt(after)).select_only().column(column).distinct();
+    let users = next.order_by_asc(column).limit(USERS).into_tuple::<UserId>().all(txn).await?;
     let Some(&last) = users.last() else { return Ok(None) };
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id FROM users u WHERE u.id").among(&users).push(" ORDER BY u.id").for_update();
-    let locked = ids(&sql.all(txn).await?, "id")?;
+    let locked = User::find().filter(user::Column::Id.among(txn, &users)).select_only().column(user::Column::Id);
+    let locked = locked.order_by_asc(user::Column::Id).for_update(txn).into_tuple::<UserId>().all(txn).await?;
     // Those of whoever is no user any more are for the job that erases them.
     settle(txn, &locked).await?;
     Ok(Some(last))
 }
 
-fn ids(rows: &[sea_orm::QueryResult], column: &str) -> Result<Vec<UserId>> {
-    rows.iter().map(|row| Ok(row.try_get("", column)?)).collect()
-}
-
 /// Adds some tallies to their notifications; false when those were about the last. Whoever deletes a tally has added it.
 async fn add_some(txn: &Transaction) -> Result<bool> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT t.id, t.tenant_id, t.seq, t.delivered, t.was_read FROM tally t ORDER BY t.id LIMIT ");
-    sql.bind(TALLIES).for_update();
-    let rows = sql.all(txn).await?;
-    let mut tallies: Vec<i64> = Vec::with_capacity(rows.len());
+    let tallies = Tally::find().order_by_asc(tally::Column::Id).limit(TALLIES as u64).for_update(txn).all(txn).await?;
     let mut sums: BTreeMap<TenantId, BTreeMap<Seq, (i64, i64)>> = BTreeMap::new();
-    for row in &rows {
-        tallies.push(row.try_get("", "id")?);
-        let sum = sums.entry(row.try_get("", "tenant_id")?).or_default().entry(row.try_get("", "seq")?).or_default();
-        sum.0 += row.try_get::<i64>("", "delivered")?;
-        sum.1 += row.try_get::<i64>("", "was_read")?;
+    for tally in &tallies {
+        let sum = sums.entry(tally.tenant_id).or_default().entry(tally.seq).or_default();
+        sum.0 += tally.delivered;
+        sum.1 += tally.was_read;
     }
     for (tenant, sums) in sums {
         let sums: Vec<(Seq, (i64, i64))> = sums.into_iter().collect();
@@ -75,29 +68,24 @@ async fn add_some(txn: &Transaction) -> Result<bool> {
             add(txn, tenant, sums).await?;
         }
     }
-    for tallies in tallies.chunks(LIST) {
-        let mut sql = Sql::new(txn);
-        sql.push("DELETE FROM tally WHERE id").among(tallies);
-        if sql.run(txn).await? != tallies.len() as u64 {
+    let ids: Vec<i64> = tallies.iter().map(|tally| tally.id).collect();
+    for ids in ids.chunks(LIST) {
+        let delete = Tally::delete_many().filter(tally::Column::Id.among(txn, ids));
+        if delete.exec(txn).await?.rows_affected != ids.len() as u64 {
             return Err(Error::Unavailable("another node has counted meanwhile".into()));
         }
     }
-    Ok(rows.len() as u64 == TALLIES.unsigned_abs())
+    Ok(tallies.len() == TALLIES)
 }
 
 async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE notification SET ");
-    for (place, column) in ["delivered_count", "read_count"].into_iter().enumerate() {
-        sql.push(if place > 0 { ", " } else { "" }).push(&format!("{column} = {column} + CASE seq"));
-        for (seq, (delivered, was_read)) in sums {
-            let sum = if column == "delivered_count" { delivered } else { was_read };
-            sql.push(&format!(" WHEN {seq} THEN {sum}"));
-        }
-        sql.push(" ELSE 0 END");
-    }
+    use notification::Column::{DeliveredCount, ReadCount};
+    let delivered: Vec<(Seq, i64)> = sums.iter().map(|(seq, (delivered, _))| (*seq, *delivered)).collect();
+    let was_read: Vec<(Seq, i64)> = sums.iter().map(|(seq, (_, was_read))| (*seq, *was_read)).collect();
     let seqs: Vec<Seq> = sums.iter().map(|(seq, _)| *seq).collect();
-    sql.push(" WHERE tenant_id = ").bind(tenant).push(" AND seq").among(&seqs);
-    sql.run(txn).await?;
+    let add = Notification::update_of_tenant(tenant)
+        .col_expr(DeliveredCount, Expr::col(DeliveredCount).add(by_seq(&delivered)))
+        .col_expr(ReadCount, Expr::col(ReadCount).add(by_seq(&was_read)));
+    add.filter(notification::Column::Seq.among(txn, &seqs)).exec(txn).await?;
     Ok(())
 }

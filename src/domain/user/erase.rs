@@ -4,7 +4,15 @@
 //! that the rest is to follow. That is a job: it takes what they had in batches, then looks through all that was sent.
 
 use entity::ids::{Seq, UserId};
-use sea_orm::ConnectionTrait;
+use entity::notification::Entity as Notification;
+use entity::prelude::*;
+use entity::publication::Entity as Publication;
+use entity::recipient::Entity as Recipient;
+use entity::schedule::Entity as Schedule;
+use entity::user::Entity as User;
+use entity::{inbox_item, notification, preference, publication, read_mark, recipient, schedule, subscription};
+use entity::{tally_span, user, view_visit};
+use sea_orm::sea_query::CaseStatement;
 
 use crate::app::App;
 use crate::database::{Transaction, transaction};
@@ -14,34 +22,12 @@ use crate::domain::tenant::{self, Tenant};
 use crate::domain::{channel, check, tally};
 use crate::error::Result;
 use crate::hub::Notice;
-use crate::sql::{LIST, Sql};
 
 /// Notifications that are looked through in one transaction.
 pub(super) const NOTIFICATIONS: i64 = 5000;
 
 /// Rows of one table that are deleted in one transaction.
-const ROWS: i64 = 2000;
-
-/// What is about one user, each row with their `user_id`, and the column by which its batches are told apart.
-///
-/// Spans go last, for the items are counted by them.
-pub(super) const TABLES: [(&str, &str); 6] = [
-    ("inbox_item", "seq"),
-    ("read_mark", "read_upto"),
-    ("subscription", "channel_id"),
-    ("preference", "subject_id"),
-    ("view_visit", "view_id"),
-    ("tally_span", "after_seq"),
-];
-
-/// Where what was sent names users: a table, the column by whose numbers it is gone through, and the one with the user. What
-/// is to them is deleted with it, what is from them stays without.
-pub(super) const SENT: [(&str, &str, &str); 4] = [
-    ("recipient", "notification_id", "user_id"),
-    ("notification", "id", "receiver_id"),
-    ("notification", "id", "sender_id"),
-    ("publication", "seq", "actor_id"),
-];
+const ROWS: u64 = 2000;
 
 /// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to them; what they sent stays,
 /// from nobody. False where nothing of the kind is left. Their live sessions end.
@@ -64,20 +50,16 @@ pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool
 /// Whoever writes something about users either locks their rows, or the tenant's, and looks where anybody was erased. So all
 /// of it is there to be seen when the job begins, or never comes to be.
 async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) -> Result<Option<UserId>> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id FROM users u WHERE u.tenant_id = ").bind(tenant.id);
-    sql.push(" AND u.external_id = ").bind(external_id).for_update();
-    let Some(row) = sql.one(txn).await? else { return Ok(None) };
-    let user: UserId = row.try_get("", "id")?;
-    let mut sql = Sql::new(txn);
-    sql.push("DELETE FROM users WHERE id = ").bind(user);
-    sql.run(txn).await?;
+    let named = User::of_tenant(tenant.id).filter(user::Column::ExternalId.eq(external_id));
+    let Some(row) = named.for_update(txn).one(txn).await? else { return Ok(None) };
+    let user = row.id;
+    User::delete_of_user(user).exec(txn).await?;
     job::begin(txn, tenant, (job::Kind::Erase, user.0), Some(external_id), now).await?;
     channel::close_actor(txn, tenant, user, now).await?;
     // The tenant's row last, for which every send waits.
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE tenant SET erased_count = erased_count + 1 WHERE id = ").bind(tenant.id);
-    sql.run(txn).await?;
+    let erased_count = entity::tenant::Column::ErasedCount;
+    let count = entity::tenant::Entity::update_of_tenant(tenant.id);
+    count.col_expr(erased_count, Expr::col(erased_count).add(1)).exec(txn).await?;
     txn.tell(Notice { erased: vec![user], ..Notice::of(tenant.id) });
     Ok(Some(user))
 }
@@ -92,49 +74,49 @@ pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job) -> Result<Next>
         txn.tell(Notice { doubtful: next.is_none(), ..Notice::of(tenant.id) });
         return Ok(next.map_or(Next::Done, |place| Next::At { place, due_at: 0 }));
     }
-    let mut place = 1;
-    for (table, key) in TABLES {
-        if table == "tally_span" && place == 0 {
-            // They tell what is still to be counted of the items that are left.
-            break;
-        }
-        let end = end_of_batch(txn, (table, key), user).await?;
-        if table == "inbox_item" {
-            // They were reached and have read, whoever they were.
-            tally::settle_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
-        }
-        if delete_batch(txn, (table, key), user, end).await? {
-            place = 0;
-        }
+    let end = end_of_batch(txn, user, inbox_item::Column::Seq).await?;
+    // They were reached and have read, whoever they were.
+    tally::settle_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
+    let mut is_more = delete_up_to(txn, user, inbox_item::Column::Seq, end).await?;
+    is_more |= delete_batch(txn, user, read_mark::Column::ReadUpto).await?;
+    is_more |= delete_batch(txn, user, subscription::Column::ChannelId).await?;
+    is_more |= delete_batch(txn, user, preference::Column::SubjectId).await?;
+    is_more |= delete_batch(txn, user, view_visit::Column::ViewId).await?;
+    if !is_more {
+        // Spans go last: they tell what is still to be counted of the items that are left.
+        is_more = delete_batch(txn, user, tally_span::Column::AfterSeq).await?;
     }
-    Ok(Next::At { place, due_at: 0 })
+    Ok(Next::At { place: i64::from(!is_more), due_at: 0 })
+}
+
+/// Deletes a batch of a user's rows of a table, which are told apart by `key`; whether there may be more.
+pub(super) async fn delete_batch<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> Result<bool>
+where
+    C::EntityName: OfUser<Column = C>,
+{
+    let end = end_of_batch(txn, user, key).await?;
+    delete_up_to(txn, user, key, end).await
 }
 
 /// Where the first batch of a user's rows of a table ends; nothing where all that there are make one.
-pub(super) async fn end_of_batch(
-    db: &impl ConnectionTrait,
-    (table, key): (&str, &str),
-    user: UserId,
-) -> Result<Option<i64>> {
-    let mut sql = Sql::new(db);
-    sql.push(&format!("SELECT {key} AS key_end FROM {table} WHERE user_id = ")).bind(user);
-    sql.push(&format!(" ORDER BY {key} LIMIT 1 OFFSET ")).bind(ROWS - 1);
-    sql.one(db).await?.map(|row| Ok(row.try_get("", "key_end")?)).transpose()
+async fn end_of_batch<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> Result<Option<i64>>
+where
+    C::EntityName: OfUser<Column = C>,
+{
+    let rows = C::EntityName::of_user(user).select_only().column(key).order_by_asc(key);
+    Ok(rows.offset(ROWS - 1).into_tuple::<i64>().one(txn).await?)
 }
 
 /// Deletes a user's rows of a table up to where a batch ends; whether there may be more.
-pub(super) async fn delete_batch(
-    txn: &Transaction,
-    (table, key): (&str, &str),
-    user: UserId,
-    end: Option<i64>,
-) -> Result<bool> {
-    let mut sql = Sql::new(txn);
-    sql.push(&format!("DELETE FROM {table} WHERE user_id = ")).bind(user);
+async fn delete_up_to<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C, end: Option<i64>) -> Result<bool>
+where
+    C::EntityName: OfUser<Column = C>,
+{
+    let mut delete = C::EntityName::delete_of_user(user);
     if let Some(end) = end {
-        sql.push(&format!(" AND {key} <= ")).bind(end);
+        delete = delete.filter(key.lte(end));
     }
-    sql.run(txn).await?;
+    delete.exec(txn).await?;
     Ok(end.is_some())
 }
 
@@ -142,50 +124,55 @@ pub(super) async fn delete_batch(
 ///
 /// Looked for first, and then changed by their keys: MySQL would lock all that it looks through.
 pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId, from: i64) -> Result<Option<i64>> {
-    let next = from + NOTIFICATIONS;
-    let range = |sql: &mut Sql, column: &str| {
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(&format!(" AND {column} >= ")).bind(from);
-        sql.push(&format!(" AND {column} < ")).bind(next);
-    };
-    for (table, key, column) in SENT {
-        let mut sql = Sql::new(txn);
-        sql.push(&format!("SELECT {key} AS found FROM {table}"));
-        range(&mut sql, key);
-        sql.push(&format!(" AND {column} = ")).bind(user);
-        let rows = sql.all(txn).await?;
-        let mut found =
-            rows.iter().map(|row| row.try_get("", "found")).collect::<std::result::Result<Vec<i64>, _>>()?;
-        found.dedup();
-        for ids in found.chunks(LIST) {
-            if column == "receiver_id" {
-                let mut sql = Sql::new(txn);
-                sql.push("DELETE FROM schedule WHERE tenant_id = ").bind(tenant.id);
-                sql.push(" AND notification_id").among(ids);
-                sql.run(txn).await?;
-            }
-            let mut sql = Sql::new(txn);
-            match column {
-                "sender_id" => {
-                    // A key of their own tells whose it was; the backend's goes on sending once.
-                    sql.push("UPDATE notification SET sender_id = NULL, idempotency_key = ");
-                    sql.push("CASE WHEN idempotency_key LIKE ");
-                    sql.bind(format!("{OF_USERS}%")).push(" THEN NULL ELSE idempotency_key END")
-                }
-                "actor_id" => sql.push("UPDATE publication SET actor_id = NULL"),
-                _ => sql.push(&format!("DELETE FROM {table}")),
-            };
-            sql.push(" WHERE tenant_id = ").bind(tenant.id).push(&format!(" AND {key}")).among(ids);
-            sql.push(&format!(" AND {column} = ")).bind(user);
-            sql.run(txn).await?;
-        }
+    let (key, to) = (recipient::Column::NotificationId, recipient::Column::UserId);
+    for ids in naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
+        let delete = Recipient::delete_of_tenant(tenant.id).filter(key.among(txn, ids));
+        delete.filter(to.eq(user)).exec(txn).await?;
     }
+    let (key, to) = (notification::Column::Id, notification::Column::ReceiverId);
+    for ids in naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
+        let waiting = schedule::Column::NotificationId.among(txn, ids);
+        Schedule::delete_of_tenant(tenant.id).filter(waiting).exec(txn).await?;
+        let delete = Notification::delete_of_tenant(tenant.id).filter(key.among(txn, ids));
+        delete.filter(to.eq(user)).exec(txn).await?;
+    }
+    let (by, said) = (notification::Column::SenderId, notification::Column::IdempotencyKey);
+    for ids in naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
+        // A key of their own tells whose it was; the backend's goes on sending once.
+        let kept = CaseStatement::new().case(said.starts_with(OF_USERS), Expr::null()).finally(Expr::col(said));
+        let part = Notification::update_of_tenant(tenant.id).col_expr(by, Expr::null()).col_expr(said, kept.into());
+        part.filter(key.among(txn, ids)).filter(by.eq(user)).exec(txn).await?;
+    }
+    let (key, by) = (publication::Column::Seq, publication::Column::ActorId);
+    for seqs in naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
+        let part = Publication::update_of_tenant(tenant.id).col_expr(by, Expr::null());
+        part.filter(key.among(txn, seqs)).filter(by.eq(user)).exec(txn).await?;
+    }
+    let next = from + NOTIFICATIONS;
     Ok((next <= end_of_sent(txn, tenant).await?).then_some(next))
+}
+
+/// Where a part of what was sent, which is gone through by the numbers of `key`, names somebody in `column`.
+async fn naming<C: ColumnTrait>(
+    txn: &Transaction,
+    tenant: &Tenant,
+    (user, from): (UserId, i64),
+    (key, column): (C, C),
+) -> Result<Vec<i64>>
+where
+    C::EntityName: OfTenant<Column = C>,
+{
+    let part = C::EntityName::of_tenant(tenant.id).filter(key.gte(from)).filter(key.lt(from + NOTIFICATIONS));
+    let found = part.filter(column.eq(user)).select_only().column(key);
+    let mut found = found.into_tuple::<i64>().all(txn).await?;
+    found.dedup();
+    Ok(found)
 }
 
 /// The last number of all that a tenant has sent, by whichever key it is gone through.
 pub(super) async fn end_of_sent(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<i64> {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT t.last_seq, t.last_notification_id FROM tenant t WHERE t.id = ").bind(tenant.id);
-    let Some(row) = sql.one(db).await? else { return Ok(0) };
-    Ok(row.try_get::<i64>("", "last_seq")?.max(row.try_get("", "last_notification_id")?))
+    use entity::tenant::{Column, Entity};
+    let ends = Entity::of_tenant(tenant.id).select_only().column(Column::LastSeq).column(Column::LastNotificationId);
+    let ends = ends.into_tuple::<(i64, i64)>().one(db).await?;
+    Ok(ends.map_or(0, |(seq, notification)| Ord::max(seq, notification)))
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use entity::ids::UserId;
-use sea_orm::ConnectionTrait;
+use entity::prelude::*;
+use entity::user::{Column, Entity as User};
+use sea_orm::Select;
 
 use crate::database::Transaction;
 use crate::domain::tenant::{Tenant, head};
 use crate::error::{Error, Result};
-use crate::sql::{LIST, Sql};
 
 /// How often something begins anew because somebody whom it names was erased under it: more than enough, unless somebody
 /// erases the same id all the time.
@@ -30,9 +31,8 @@ pub async fn again<T, F: Future<Output = Result<T>>>(work: impl Fn() -> F) -> Re
 pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
     let users: Vec<UserId> = users.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     for users in users.chunks(LIST) {
-        let mut sql = select(txn, tenant, users);
-        sql.push(" ORDER BY u.id").for_key_share();
-        if sql.all(txn).await?.len() < users.len() {
+        let held = select(txn, tenant, users).order_by_asc(Column::Id).for_key_share(txn);
+        if held.into_tuple::<UserId>().all(txn).await?.len() < users.len() {
             return lost(txn, tenant).await;
         }
     }
@@ -43,8 +43,8 @@ pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Resul
 pub async fn gone(db: &impl ConnectionTrait, tenant: &Tenant, users: &BTreeSet<UserId>) -> Result<BTreeSet<UserId>> {
     let mut gone = users.clone();
     for users in users.iter().copied().collect::<Vec<_>>().chunks(LIST) {
-        for row in select(db, tenant, users).all(db).await? {
-            gone.remove(&row.try_get("", "id")?);
+        for user in select(db, tenant, users).into_tuple::<UserId>().all(db).await? {
+            gone.remove(&user);
         }
     }
     Ok(gone)
@@ -56,8 +56,6 @@ pub async fn lost<T>(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<T> {
     Err(Error::Erased)
 }
 
-fn select(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT u.id FROM users u WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id").among(users);
-    sql
+fn select(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Select<User> {
+    User::of_tenant(tenant.id).filter(Column::Id.among(db, users)).select_only().column(Column::Id)
 }

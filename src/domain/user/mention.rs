@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
+use entity::prelude::*;
+use entity::user::{Column, Entity as User};
 use futures_util::FutureExt;
-use sea_orm::{ConnectionTrait, Value};
 
 use super::{again, before};
 use crate::app::App;
@@ -15,7 +16,6 @@ use crate::domain::check;
 use crate::domain::tenant::Tenant;
 use crate::domain::together::{Bounds, Together};
 use crate::error::{Error, Result};
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// Users who are looked up in one statement.
 const MENTIONS: usize = 256;
@@ -96,12 +96,9 @@ async fn read(db: &impl ConnectionTrait, tenant: &Tenant, ids: &[String]) -> Res
     let mut known = HashMap::with_capacity(ids.len());
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for ids in ids.chunks(LIST) {
-        let mut sql = Sql::new(db);
-        sql.push("SELECT id, external_id FROM users WHERE tenant_id = ").bind(tenant.id).push(" AND external_id");
-        sql.among(ids);
-        for row in sql.all(db).await? {
-            known.insert(row.try_get("", "external_id")?, row.try_get("", "id")?);
-        }
+        let of = User::of_tenant(tenant.id).filter(Column::ExternalId.among(db, ids));
+        let of = of.select_only().column(Column::ExternalId).column(Column::Id);
+        known.extend(of.into_tuple::<(String, UserId)>().all(db).await?);
     }
     Ok(known)
 }
@@ -123,10 +120,10 @@ async fn make(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<()>
 
 /// The inbox of a new user reaches back as far as the retention window: their cursor stands before its first entry.
 async fn make_within(txn: &Transaction, tenant: &Tenant, ids: &[String], window: Window, now: Millis) -> Result<()> {
-    let cursor = before(txn, tenant, window.from).await?.min(window.before.0 - 1);
-    let row = |id: &String| vec![tenant.id.into(), id.clone().into(), Value::from(cursor), now.into()];
-    let columns = &["tenant_id", "external_id", "cursor_seq", "created_at"];
-    insert(txn, Rows { table: "users", columns, values: ids.iter().map(row).collect() }, Existing::Kept).await?;
+    let cursor = Ord::min(before(txn, tenant, window.from).await?, window.before.0 - 1);
+    let columns = [Column::TenantId, Column::ExternalId, Column::CursorSeq, Column::CreatedAt];
+    let rows = ids.iter().map(|id| [tenant.id.into(), id.clone().into(), cursor.into(), now.into()]).collect();
+    insert(txn, columns, rows, Existing::Kept).await?;
     Ok(())
 }
 

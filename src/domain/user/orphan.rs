@@ -7,40 +7,45 @@
 use std::collections::BTreeSet;
 
 use entity::ids::{TenantId, UserId};
+use entity::prelude::*;
+use entity::user::Entity as User;
+use entity::{inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span};
+use entity::{user, view_visit};
 
-use super::erase::{NOTIFICATIONS, SENT, TABLES, delete_batch, end_of_batch, end_of_sent, erase_sent};
+use super::erase::{NOTIFICATIONS, delete_batch, end_of_sent, erase_sent};
+use super::statement::{First, Stranger, first_within, is_known, strangers_of};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
-use crate::domain::job;
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// Users whose numbers are looked at once.
-const USERS: i64 = 2000;
+const USERS: usize = 2000;
 
 /// Gaps of one statement.
 const GAPS: usize = 64;
 
 /// From one number to another, both of which are somebody's, or the ends of all numbers.
-type Gap = (i64, i64);
+pub(super) type Gap = (i64, i64);
 
 /// Deletes all orphans. Returns how often somebody was found in a table, or a part of what was sent.
 pub async fn sweep(app: &App) -> Result<u64> {
     let (mut found, mut failures) = (0, Failures::default());
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT t.id FROM tenant t ORDER BY t.id");
-    for row in sql.all(&app.db.read).await? {
-        let tenant = row.try_get("", "id")?;
+    let tenants = entity::tenant::Entity::find().select_only().column(entity::tenant::Column::Id);
+    let tenants = tenants.order_by_asc(entity::tenant::Column::Id).into_tuple::<TenantId>();
+    for tenant in tenants.all(&app.db.read).await? {
         found += failures.note(app, tenant, sweep_sent(app, tenant).await).unwrap_or_default();
     }
     let mut after = Some(0);
     while let Some(from) = after {
         let (gaps, next) = gaps(app, from).await?;
         for gaps in gaps.chunks(GAPS) {
-            for table in TABLES {
-                found += sweep_gaps(app, table, gaps).await?;
-            }
+            found += sweep_gaps(app, gaps, inbox_item::Column::Seq).await?;
+            found += sweep_gaps(app, gaps, read_mark::Column::ReadUpto).await?;
+            found += sweep_gaps(app, gaps, subscription::Column::ChannelId).await?;
+            found += sweep_gaps(app, gaps, preference::Column::SubjectId).await?;
+            found += sweep_gaps(app, gaps, view_visit::Column::ViewId).await?;
+            found += sweep_gaps(app, gaps, tally_span::Column::AfterSeq).await?;
         }
         after = next;
     }
@@ -49,18 +54,17 @@ pub async fn sweep(app: &App) -> Result<u64> {
 
 /// The gaps after a number, and the number from which to go on.
 async fn gaps(app: &App, from: i64) -> Result<(Vec<Gap>, Option<i64>)> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT u.id FROM users u WHERE u.id > ").bind(from).push(" ORDER BY u.id LIMIT ").bind(USERS);
-    let rows = sql.all(&app.db.read).await?;
+    let users = User::find().filter(user::Column::Id.gt(from)).select_only().column(user::Column::Id);
+    let users = users.order_by_asc(user::Column::Id).limit(USERS as u64).into_tuple::<i64>();
+    let users = users.all(&app.db.read).await?;
     let (mut gaps, mut last) = (Vec::new(), from);
-    for row in &rows {
-        let id: i64 = row.try_get("", "id")?;
-        if id > last + 1 {
-            gaps.push((last, id));
+    for id in &users {
+        if *id > last + 1 {
+            gaps.push((last, *id));
         }
-        last = id;
+        last = *id;
     }
-    if rows.len() as u64 == USERS.unsigned_abs() {
+    if users.len() == USERS {
         return Ok((gaps, Some(last)));
     }
     gaps.push((last, i64::MAX));
@@ -68,23 +72,17 @@ async fn gaps(app: &App, from: i64) -> Result<(Vec<Gap>, Option<i64>)> {
 }
 
 /// Deletes the rows of a table whose users are within gaps, and not being erased. Returns how many users there were.
-async fn sweep_gaps(app: &App, table: (&'static str, &'static str), gaps: &[Gap]) -> Result<u64> {
+async fn sweep_gaps<C: ColumnTrait>(app: &App, gaps: &[Gap], key: C) -> Result<u64>
+where
+    C::EntityName: OfUser<Column = C>,
+{
     let (mut gaps, mut found) = (gaps.to_vec(), 0);
     while !gaps.is_empty() {
-        let mut sql = Sql::new(&app.db.read);
-        for (place, (after, before)) in gaps.iter().enumerate() {
-            sql.push(if place > 0 { " UNION ALL " } else { "" }).push("SELECT x.before_id, x.user_id FROM (SELECT ");
-            sql.bind(*before).push(&format!(" AS before_id, o.user_id FROM {} o WHERE o.user_id > ", table.0));
-            sql.bind(*after).push(" AND o.user_id < ").bind(*before).push(" ORDER BY o.user_id LIMIT 1) x");
-        }
+        let firsts = first_within(&app.db.read, C::EntityName::USER, &gaps).rows::<First>(&app.db.read).await?;
         gaps.clear();
-        for row in sql.all(&app.db.read).await? {
-            let (before, user): (i64, UserId) = (row.try_get("", "before_id")?, row.try_get("", "user_id")?);
-            gaps.push((user.0, before));
-            let mut is_more = true;
-            while is_more {
-                is_more = transaction!(app.db, |txn| sweep_rows(txn, table, user).await)?;
-            }
+        for First { before_id, user_id } in firsts {
+            gaps.push((user_id.0, before_id));
+            while transaction!(app.db, |txn| sweep_rows(txn, user_id, key).await)? {}
             found += 1;
         }
     }
@@ -93,15 +91,14 @@ async fn sweep_gaps(app: &App, table: (&'static str, &'static str), gaps: &[Gap]
 
 /// Deletes a batch of somebody's rows of a table; whether there may be more. Numbers are not given twice: who is neither a
 /// user nor being erased will never be one.
-async fn sweep_rows(txn: &Transaction, table: (&str, &str), user: UserId) -> Result<bool> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id FROM users u WHERE u.id = ").bind(user).push(" UNION ALL SELECT j.subject_id FROM job j ");
-    sql.push("WHERE j.kind = ").bind(job::Kind::Erase as i16).push(" AND j.subject_id = ").bind(user);
-    if sql.one(txn).await?.is_some() {
+async fn sweep_rows<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> Result<bool>
+where
+    C::EntityName: OfUser<Column = C>,
+{
+    if is_known(txn, user).await? {
         return Ok(false);
     }
-    let end = end_of_batch(txn, table, user).await?;
-    delete_batch(txn, table, user, end).await
+    delete_batch(txn, user, key).await
 }
 
 /// Looks through all that a tenant has sent, and takes out who is no user any more.
@@ -119,19 +116,17 @@ async fn sweep_sent(app: &App, tenant: TenantId) -> Result<u64> {
     Ok(found)
 }
 
-/// Who is named in a part of what was sent and is no user: a probe of `users` for each time.
+/// Who is named in a part of what was sent and is no user.
 async fn strangers(app: &App, tenant: &Tenant, from: i64) -> Result<BTreeSet<UserId>> {
-    let mut strangers = BTreeSet::new();
-    for (table, key, column) in SENT {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push(&format!("SELECT DISTINCT x.{column} AS user_id FROM {table} x WHERE x.tenant_id = ")).bind(tenant.id);
-        sql.push(&format!(" AND x.{key} >= ")).bind(from).push(&format!(" AND x.{key} < ")).bind(from + NOTIFICATIONS);
-        sql.push(&format!(
-            " AND x.{column} IS NOT NULL AND (SELECT u.id FROM users u WHERE u.id = x.{column}) IS NULL"
-        ));
-        for row in sql.all(&app.db.read).await? {
-            strangers.insert(row.try_get("", "user_id")?);
-        }
+    use notification::Column::{Id, ReceiverId, SenderId};
+    let (db, mut strangers) = (&app.db.read, BTreeSet::new());
+    for part in [
+        strangers_of(db, tenant, from, (recipient::Column::NotificationId, recipient::Column::UserId)),
+        strangers_of(db, tenant, from, (Id, ReceiverId)),
+        strangers_of(db, tenant, from, (Id, SenderId)),
+        strangers_of(db, tenant, from, (publication::Column::Seq, publication::Column::ActorId)),
+    ] {
+        strangers.extend(part.rows::<Stranger>(db).await?.into_iter().map(|stranger| stranger.user_id));
     }
     Ok(strangers)
 }

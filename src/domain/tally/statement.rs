@@ -1,0 +1,112 @@
+//! Statements over tallies that are written by hand.
+
+use entity::ids::{Seq, TenantId, UserId};
+use entity::inbox_item::State;
+use entity::prelude::*;
+use entity::tally_span;
+
+use crate::clock::Millis;
+use crate::domain::preference;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// A tally for each entry of a part of the log, of how many of the users it arrived at who stand before it.
+pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (after, upto): (Seq, Seq)) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT u.tenant_id, i.seq, count(*), 0 ");
+    // Ranges of `inbox_item`'s key, with constants for MySQL.
+    sql.push("FROM inbox_item i JOIN users u ON u.id = i.user_id WHERE i.user_id").among(users);
+    sql.push(" AND i.seq > ").bind(after).push(" AND i.seq <= ").bind(upto).push(" AND i.seq > u.cursor_seq");
+    push_published(&mut sql, |sql| {
+        sql.push("u.tenant_id");
+    });
+    sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
+    sql
+}
+
+/// A span for each of the users who stand before a place, up to that: probes of the key of `users`.
+pub fn arrived_up_to(db: &impl ConnectionTrait, users: &[UserId], upto: Seq, now: Millis) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("INSERT INTO tally_span (user_id, is_read, type_id, after_seq, upto_seq, created_at) ");
+    sql.push("SELECT u.id, FALSE, 0, u.cursor_seq, ").bind(upto).push(", ").bind(now);
+    sql.push(" FROM users u WHERE u.id").among(users);
+    sql.push(" AND u.cursor_seq < ").bind(upto).or_ignore("tally_span.upto_seq");
+    sql
+}
+
+/// A part of an inbox that arrived, or was read, at once.
+#[derive(FromQueryResult)]
+pub struct Span {
+    pub tenant_id: TenantId,
+    #[sea_orm(nested)]
+    pub part: tally_span::Model,
+}
+
+/// Tallies of the items of spans of one kind. Each is a branch, a range of `inbox_item`'s key or of `inbox_item_state`:
+/// joined with the table of spans, the planners would take all that a user has.
+pub fn settled(db: &impl ConnectionTrait, spans: &[Span]) -> Sql {
+    let is_read = spans.iter().any(|span| span.part.is_read);
+    let mut sql = Sql::new(db);
+    sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT x.tenant_id, x.seq, ");
+    sql.push(if is_read { "0, count(*)" } else { "count(*), 0" }).push(" FROM (");
+    for (place, span) in spans.iter().enumerate() {
+        sql.push(if place > 0 { " UNION ALL " } else { "" });
+        push_items(&mut sql, span);
+    }
+    sql.push(") x GROUP BY x.tenant_id, x.seq");
+    sql
+}
+
+fn push_items(sql: &mut Sql, Span { tenant_id, part }: &Span) {
+    sql.push("SELECT ").bind(*tenant_id).push(" AS tenant_id, i.seq FROM inbox_item i WHERE i.user_id = ");
+    sql.bind(part.user_id).push(" AND i.seq > ").bind(part.after_seq).push(" AND i.seq <= ").bind(part.upto_seq);
+    if part.is_read {
+        sql.push(" AND i.type_id = ").bind(part.type_id).push(&format!(" AND i.state = {}", State::Fresh as i16));
+        sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(part.created_at).push(")");
+    } else {
+        push_published(sql, |sql| {
+            sql.bind(*tenant_id);
+        });
+    }
+}
+
+/// Adds a condition: what was addressed to a user by name, without a publication, was counted when it was sent.
+fn push_published(sql: &mut Sql, tenant: impl Fn(&mut Sql)) {
+    sql.push(" AND (SELECT p.seq FROM publication p WHERE p.tenant_id = ");
+    tenant(sql);
+    sql.push(" AND p.seq = i.seq LIMIT 1) IS NOT NULL");
+}
+
+/// How many users an entry of the log addressed.
+#[derive(FromQueryResult)]
+pub struct Audience {
+    pub seq: Seq,
+    pub size: i64,
+}
+
+/// Who listened to a channel of it: a range of the log, and the listeners of each channel.
+pub fn by_subscription(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT p.seq, count(DISTINCT s.user_id) AS size FROM publication p JOIN subscription s ON ");
+    sql.push("s.channel_id = p.channel_id AND s.since_seq < p.seq JOIN message_type mt ON mt.id = p.type_id WHERE ");
+    sql.push("p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ").bind(after).push(" AND p.seq <= ").bind(upto);
+    sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> s.user_id) AND ");
+    preference::push_wants(&mut sql, tenant, "s.user_id", "p");
+    sql.push(" GROUP BY p.seq");
+    sql
+}
+
+/// How many users an entry of the log addressed that was for everyone: all whom the tenant had heard of.
+pub async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, seq: Seq) -> Result<i64> {
+    #[derive(FromQueryResult)]
+    struct Row {
+        size: i64,
+    }
+    let mut sql = Sql::new(db);
+    sql.push("SELECT count(*) AS size FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ");
+    sql.push("u.tenant_id = n.tenant_id AND u.created_at <= n.published_at WHERE n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND n.seq = ").bind(seq).push(" AND ");
+    preference::push_wants(&mut sql, tenant, "u.id", "n");
+    Ok(sql.row::<Row>(db).await?.map_or(0, |row| row.size))
+}
