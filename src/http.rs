@@ -1,18 +1,21 @@
 //! The wire: routes, who is calling, health, the console, and the end of it all.
 
+mod answer;
+mod caller;
 mod console;
 pub mod cors;
 mod counts;
 mod events;
 mod graphql;
 mod observe;
+mod request;
 mod serve;
+mod server;
 mod session;
 mod socket;
 mod unread;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -24,12 +27,9 @@ use axum::routing::get;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
-use crate::app::App;
 use crate::error::{Ailment, Error, Result};
-use crate::graphql::Schema;
 use serve::Door;
-use session::Sessions;
-use unread::Unread;
+pub use server::Server;
 
 /// How long requests under way may take once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(20);
@@ -37,27 +37,7 @@ const GRACE: Duration = Duration::from_secs(20);
 /// How long the database may take to say that it is ready: whoever asks is told within two seconds.
 const READY: Duration = Duration::from_millis(1_500);
 
-/// What handlers work with.
-#[derive(Clone, Debug)]
-pub struct Server {
-    app: Arc<App>,
-    schema: Schema,
-    sessions: Sessions,
-    unread: Unread,
-}
-
 impl Server {
-    /// Over a running Tidings.
-    pub fn new(app: Arc<App>) -> Self {
-        let (schema, sessions) = (Schema::new(app.clone()), Sessions::new(app.clone()));
-        Self { app, schema, sessions, unread: Unread::default() }
-    }
-
-    /// The API that is served.
-    pub fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
     /// All that is served to everybody.
     pub fn routes(&self) -> Router {
         let mut api = Router::new().route("/graphql", get(graphql::get).post(graphql::post));

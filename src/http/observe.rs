@@ -13,8 +13,8 @@ use axum::response::Response;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use super::Server;
-use super::graphql::answer::Code;
+use super::answer::Code;
+use super::server::Server;
 use crate::graphql::Operation;
 use crate::metrics::Http;
 use crate::telemetry;

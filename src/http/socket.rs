@@ -22,10 +22,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_stream::StreamMap;
 use tracing::Instrument;
 
-use super::graphql::answer::{JSON, described, refusal};
+use super::answer::{JSON, described, refusal};
+use super::caller::bearer;
 use super::serve::Line;
+use super::server::Server;
 use super::session::{Place, left};
-use super::{Server, cors, graphql, observe};
+use super::{cors, observe};
 use crate::error::{Error, Result};
 use crate::graphql::{Allowance, Bucket};
 use client::{Client, admit, check};
@@ -84,7 +86,7 @@ pub fn upgrade(
         Ok(place) => place,
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
-    let token = graphql::bearer(headers).map(str::to_owned);
+    let token = bearer(headers).map(str::to_owned);
     // The session goes by the id of the request that began it.
     let span = observe::span(headers);
     upgrade

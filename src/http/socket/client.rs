@@ -6,8 +6,9 @@ use super::close::{Close, Ending};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
+use crate::http::caller::verified;
+use crate::http::server::Server;
 use crate::http::session::{Place, Session, left};
-use crate::http::{Server, graphql};
 
 /// Who has shown a token.
 pub struct Client {
@@ -24,7 +25,7 @@ pub async fn admit(server: &Server, place: Place, token: Option<String>) -> Resu
 }
 
 pub async fn check(server: &Server, token: Option<String>) -> Result<(Viewer, Claims), Ending> {
-    turned_away(graphql::verified(server, token.as_deref()).await)
+    turned_away(verified(server, token.as_deref()).await)
 }
 
 /// A client that is not admitted shows another token, or comes again later.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::graphql::Answer;
-use crate::http::graphql::answer::is_refused;
-use crate::http::graphql::request;
+use crate::http::answer::is_refused;
+use crate::http::request::request_of;
 
 /// The answer to `connection_init`.
 pub const ACK: &str = r#"{"type":"connection_ack"}"#;
@@ -64,7 +64,7 @@ pub fn parse(text: &str) -> Result<Received, String> {
         "complete" => Ok(Received::Complete { id: id(envelope.id)? }),
         "subscribe" => {
             let Some(Value::Object(fields)) = envelope.payload else { return Err("subscribe needs a payload".into()) };
-            let request = request(fields).map_err(|error| error.to_string())?;
+            let request = request_of(fields).map_err(|error| error.to_string())?;
             Ok(Received::Subscribe { id: id(envelope.id)?, request: Box::new(request) })
         }
         _ => Err("the message is of no known type".into()),

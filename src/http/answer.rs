@@ -1,14 +1,21 @@
 //! What goes out, and under which status.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use async_graphql::{Response as GraphqlResponse, Value};
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures_util::stream::{Stream, StreamExt, iter, poll_fn};
 use serde_json::json;
 
 use crate::error::Error;
 use crate::graphql::{Budget, error_code, outcome};
-use crate::http::events;
+
+/// A comment is sent when nothing else was for this long, so that nobody in between takes the stream for dead.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What came of a request, as metrics and logs call it: goes with the answer as far as the log.
 #[derive(Clone, Debug)]
@@ -71,7 +78,7 @@ pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
     let extension = |name: &str| response.errors.first()?.extensions.as_ref()?.get(name).cloned();
     let status = status(&code, media);
     if media == EVENTS && status == StatusCode::OK {
-        let mut answer = events::refused(response);
+        let mut answer = refused_stream(response);
         answer.extensions_mut().insert(Code(code));
         return answer;
     }
@@ -87,6 +94,34 @@ pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
     answer.extensions_mut().insert(Code(code));
     help(&mut answer);
     answer
+}
+
+/// Answers what was never executed with a stream too, for a client cannot read the body of anything else.
+fn refused_stream(response: &GraphqlResponse) -> Response {
+    let errors = next(json!({ "errors": response.errors }).to_string());
+    streamed(iter([errors, complete()]))
+}
+
+/// Events as they come.
+pub fn streamed(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let mut events = events.map(Ok::<_, Infallible>).boxed();
+    // What is logged of the stream goes by the id of the request that began it.
+    let span = tracing::Span::current();
+    let events = poll_fn(move |context| span.in_scope(|| events.poll_next_unpin(context)));
+    let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    // Proxies that gather an answer before they pass it on (nginx) are told not to.
+    answer.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
+    answer
+}
+
+/// An answer.
+pub fn next(data: String) -> Event {
+    Event::default().event("next").data(data)
+}
+
+/// There is none after it.
+pub fn complete() -> Event {
+    Event::default().event("complete").data("")
 }
 
 /// Whether a request was never executed: then there is no data at all.

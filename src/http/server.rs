@@ -1,0 +1,30 @@
+//! What handlers work with.
+
+use std::sync::Arc;
+
+use super::session::Sessions;
+use super::unread::Unread;
+use crate::app::App;
+use crate::graphql::Schema;
+
+/// A running Tidings, as its doors have it.
+#[derive(Clone, Debug)]
+pub struct Server {
+    pub(super) app: Arc<App>,
+    pub(super) schema: Schema,
+    pub(super) sessions: Sessions,
+    pub(super) unread: Unread,
+}
+
+impl Server {
+    /// Over a running Tidings.
+    pub fn new(app: Arc<App>) -> Self {
+        let (schema, sessions) = (Schema::new(app.clone()), Sessions::new(app.clone()));
+        Self { app, schema, sessions, unread: Unread::default() }
+    }
+
+    /// The API that is served.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+}
