@@ -11,12 +11,16 @@ mod list;
 mod publish;
 mod schedule;
 mod send;
+mod statement;
 mod write;
 
 use std::sync::Arc;
 
-use entity::ids::{Seq, TypeId, UserId};
-use sea_orm::{ConnectionTrait, QueryResult};
+use entity::action;
+use entity::ids::{Seq, UserId};
+use entity::notification::{self, Column, Entity as Notifications, Relation};
+use entity::prelude::*;
+use sea_orm::Select;
 
 use super::catalogue::{self, Catalogue, MessageType};
 use super::channel::Target;
@@ -24,7 +28,6 @@ use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
-use crate::sql::{LIST, Sql};
 
 pub use amend::{Patch, retract, update};
 pub use commit::Outbox;
@@ -117,71 +120,68 @@ pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notifica
 /// The notifications of a tenant with these numbers, in any order.
 async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
     let db = &app.db.read;
-    let mut sql = select(db, tenant);
-    sql.push(" AND n.id").among(ids);
-    let rows = sql.all(db).await?;
+    let stored: Vec<Row> = stored(tenant).filter(Column::Id.among(db, ids)).into_model().all(db).await?;
     let catalogue = catalogue::current(app, tenant).await?;
-    rows.iter().map(|row| read(row, &catalogue)).collect()
+    stored.into_iter().map(|row| row.read(&catalogue)).collect()
 }
 
-/// A statement for notifications `n` of a tenant, to which conditions are added.
-fn select(db: &impl ConnectionTrait, tenant: &Tenant) -> Sql {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT n.id, n.seq, n.kind, n.type_id, n.title, n.body, n.link, n.params, n.data, n.sender_id, ")
-        .push("n.receiver_id, n.target_type, n.target_id, n.action_id, a.code AS action, n.audience, n.created_at, ")
-        .push("n.publish_at, n.published_at, n.expires_at, n.updated_at, n.retracted_at, n.audience_size, ")
-        .push("n.delivered_count, n.read_count FROM notification n LEFT JOIN action a ON a.id = n.action_id ")
-        .push("WHERE n.tenant_id = ")
-        .bind(tenant.id);
-    sql
+/// A notification as it is stored, and the code of its action.
+#[derive(FromQueryResult)]
+struct Row {
+    #[sea_orm(nested)]
+    of: notification::Model,
+    action: Option<String>,
 }
 
-fn read(row: &QueryResult, catalogue: &Catalogue) -> Result<Notification> {
-    let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal);
-    let kind: TypeId = row.try_get("", "type_id")?;
-    let message_type = catalogue.type_by_id(kind).cloned();
-    let target_id: Option<String> = row.try_get("", "target_id")?;
-    let target_type: Option<String> = row.try_get("", "target_type")?;
-    let audience: String = row.try_get("", "audience")?;
-    Ok(Notification {
-        id: row.try_get("", "id")?,
-        seq: row.try_get("", "seq")?,
-        kind: row.try_get("", "kind")?,
-        message_type: message_type
-            .ok_or_else(|| Error::internal(format!("message type {kind} is not in the catalogue")))?,
-        content: Content {
-            title: row.try_get("", "title")?,
-            body: row.try_get("", "body")?,
-            link: row.try_get("", "link")?,
-            params: json(row.try_get("", "params")?)?,
-            data: json(row.try_get("", "data")?)?,
-        },
-        sender: row.try_get("", "sender_id")?,
-        target: target_type.zip(target_id).map(|(target_type, id)| Target { target_type, id }),
-        action: row.try_get("", "action")?,
-        audience: serde_json::from_str(&audience).map_err(Error::internal)?,
-        created_at: row.try_get("", "created_at")?,
-        publish_at: row.try_get("", "publish_at")?,
-        published_at: row.try_get("", "published_at")?,
-        expires_at: row.try_get("", "expires_at")?,
-        updated_at: row.try_get("", "updated_at")?,
-        retracted_at: row.try_get("", "retracted_at")?,
-        audience_size: row.try_get("", "audience_size")?,
-        delivered_count: row.try_get("", "delivered_count")?,
-        read_count: row.try_get("", "read_count")?,
-    })
+/// A statement for a tenant's notifications as [`Row`]s, to which conditions are added.
+fn stored(tenant: &Tenant) -> Select<Notifications> {
+    let stored = Notifications::of_tenant(tenant.id).join(JoinType::LeftJoin, Relation::Action.def());
+    stored.column_as(action::Column::Code, "action")
+}
+
+impl Row {
+    fn read(self, catalogue: &Catalogue) -> Result<Notification> {
+        let Self { of, action } = self;
+        let json =
+            |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal);
+        let message_type = catalogue.type_by_id(of.type_id).cloned();
+        Ok(Notification {
+            id: of.id,
+            seq: of.seq,
+            kind: of.kind,
+            message_type: message_type
+                .ok_or_else(|| Error::internal(format!("message type {} is not in the catalogue", of.type_id)))?,
+            content: Content {
+                title: of.title,
+                body: of.body,
+                link: of.link,
+                params: json(of.params)?,
+                data: json(of.data)?,
+            },
+            sender: of.sender_id,
+            target: of.target_type.zip(of.target_id).map(|(target_type, id)| Target { target_type, id }),
+            action,
+            audience: serde_json::from_str(&of.audience).map_err(Error::internal)?,
+            created_at: of.created_at,
+            publish_at: of.publish_at,
+            published_at: of.published_at,
+            expires_at: of.expires_at,
+            updated_at: of.updated_at,
+            retracted_at: of.retracted_at,
+            audience_size: of.audience_size,
+            delivered_count: of.delivered_count,
+            read_count: of.read_count,
+        })
+    }
 }
 
 /// The numbers and fingerprints of what was sent under idempotency keys, as they are kept.
 async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {
-        let mut sql = Sql::new(db);
-        sql.push("SELECT n.idempotency_key, n.id, n.fingerprint FROM notification n WHERE n.tenant_id = ");
-        sql.bind(tenant.id).push(" AND n.idempotency_key").among(keys);
-        for row in sql.all(db).await? {
-            found.push((row.try_get("", "idempotency_key")?, row.try_get("", "id")?, row.try_get("", "fingerprint")?));
-        }
+        let some = Notifications::of_tenant(tenant.id).filter(Column::IdempotencyKey.among(db, keys)).select_only();
+        let some = some.columns([Column::IdempotencyKey, Column::Id, Column::Fingerprint]);
+        found.extend(some.into_tuple::<(String, i64, i64)>().all(db).await?);
     }
     Ok(found)
 }

@@ -8,19 +8,22 @@ mod activity;
 mod list;
 mod member;
 mod sight;
+mod statement;
 mod sweep;
 
 use std::collections::HashMap;
 
 use entity::ids::{UserId, ViewId};
-use sea_orm::{ConnectionTrait, QueryResult, Value};
+use entity::prelude::*;
+use entity::view::{self, Column, Entity as Views};
+use entity::view_visit;
+use sea_orm::sea_query::IntoCondition;
 
 use super::check;
 use super::tenant::Tenant;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
-use crate::sql::{Existing, Rows, Sql, insert};
 
 pub use activity::{Activity, record};
 pub use list::{Listing, Unread, VIEWS, after, check_keys, of, unread_of};
@@ -32,11 +35,13 @@ pub use sweep::sweep;
 const TOUCH: Millis = 24 * 60 * 60 * 1000;
 
 /// A view as the partner calls it: 1 to 128 characters each.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, DerivePartialModel)]
+#[sea_orm(entity = "view::Entity")]
 pub struct Key {
     /// What kind of view it is: `chat`, `feed` …
     pub code: String,
     /// Which of its kind.
+    #[sea_orm(from_col = "external_id")]
     pub id: String,
 }
 
@@ -66,9 +71,11 @@ pub struct View {
 }
 
 /// The row of a view.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, DerivePartialModel)]
+#[sea_orm(entity = "view::Entity")]
 struct Row {
     id: ViewId,
+    #[sea_orm(nested)]
     key: Key,
     position: i64,
     last_activity_at: Option<Millis>,
@@ -77,33 +84,28 @@ struct Row {
 }
 
 /// How far a user has seen a view.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, DerivePartialModel)]
+#[sea_orm(entity = "view_visit::Entity")]
 struct Visit {
     position: i64,
     visited_at: Option<Millis>,
 }
 
+/// A view, and a user's visit to it if they are in it.
+#[derive(DerivePartialModel)]
+struct Found {
+    #[sea_orm(nested)]
+    row: Row,
+    #[sea_orm(nested)]
+    visit: Option<Visit>,
+}
+
 impl Row {
-    /// The columns that `read` wants, of a view `v`.
-    const COLUMNS: &str = "v.id AS v_id, v.code AS v_code, v.external_id AS v_external_id, v.position AS v_position, \
-        v.last_activity_at AS v_last_activity_at, v.latest AS v_latest, v.touched_at AS v_touched_at";
-
-    fn read(row: &QueryResult) -> Result<Self> {
-        Ok(Self {
-            id: row.try_get("", "v_id")?,
-            key: Key { code: row.try_get("", "v_code")?, id: row.try_get("", "v_external_id")? },
-            position: row.try_get("", "v_position")?,
-            last_activity_at: row.try_get("", "v_last_activity_at")?,
-            latest: row.try_get("", "v_latest")?,
-            touched_at: row.try_get("", "v_touched_at")?,
-        })
-    }
-
     fn seen(&self, visit: Option<Visit>) -> Result<View> {
         let latest = self.latest.as_deref().map(serde_json::from_str).transpose();
         Ok(View {
             key: self.key.clone(),
-            unread: visit.map_or(0, |visit| (self.position - visit.position).max(0)),
+            unread: visit.map_or(0, |visit| Ord::max(self.position - visit.position, 0)),
             last_activity_at: self.last_activity_at,
             last_visited_at: visit.and_then(|visit| visit.visited_at),
             latest: latest.map_err(Error::internal)?,
@@ -111,30 +113,14 @@ impl Row {
     }
 }
 
-impl Visit {
-    /// The columns that `read` wants, of a visit `m`.
-    const COLUMNS: &str = "m.position AS m_position, m.visited_at AS m_visited_at";
-
-    fn read(row: &QueryResult) -> Result<Option<Self>> {
-        let Some(position) = row.try_get("", "m_position")? else { return Ok(None) };
-        Ok(Some(Self { position, visited_at: row.try_get("", "m_visited_at")? }))
-    }
-}
-
-/// A view, and a user's visit to it if he is in it. Probes of `view_external_id` and of `view_visit`'s key.
-async fn find(
-    db: &impl ConnectionTrait,
-    tenant: &Tenant,
-    key: &Key,
-    user: Option<UserId>,
-) -> Result<Option<(Row, Option<Visit>)>> {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT ").push(Row::COLUMNS).push(", ").push(Visit::COLUMNS);
-    sql.push(" FROM view v LEFT JOIN view_visit m ON m.view_id = v.id AND m.user_id = ");
-    sql.bind(user.map_or(0, |user| user.0)).push(" WHERE v.tenant_id = ").bind(tenant.id);
-    sql.push(" AND v.code = ").bind(key.code.clone()).push(" AND v.external_id = ").bind(key.id.clone());
-    let Some(row) = sql.one(db).await? else { return Ok(None) };
-    Ok(Some((Row::read(&row)?, Visit::read(&row)?)))
+/// A view, and a user's visit to it. Probes of `view_external_id` and of `view_visit`'s key.
+async fn find(db: &impl ConnectionTrait, tenant: &Tenant, key: &Key, user: Option<UserId>) -> Result<Option<Found>> {
+    let user = user.unwrap_or_default();
+    let of = move |_, visit| Expr::col((visit, view_visit::Column::UserId)).eq(user).into_condition();
+    let visit = view_visit::Relation::View.def().rev().on_condition(of);
+    let found = Views::of_tenant(tenant.id).join(JoinType::LeftJoin, visit);
+    let found = found.filter(Column::Code.eq(&key.code)).filter(Column::ExternalId.eq(&key.id));
+    Ok(found.into_partial_model().one(db).await?)
 }
 
 /// The rows of views, locked one after the other in the order of their codes and rows, making those that are missing.
@@ -157,10 +143,9 @@ async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> 
         }
         let is_missing = |id: &&str| !rows.contains_key(&Key { code: code.into(), id: (*id).into() });
         let missing: Vec<&str> = ids.into_iter().filter(is_missing).collect();
-        let row = |id: &&str| -> Vec<Value> { vec![tenant.id.into(), code.into(), (*id).into(), now.into()] };
-        let columns = &["tenant_id", "code", "external_id", "touched_at"];
-        let values = missing.iter().map(row).collect();
-        insert(txn, Rows { table: "view", columns, values }, Existing::Kept).await?;
+        let columns = [Column::TenantId, Column::Code, Column::ExternalId, Column::TouchedAt];
+        let row = |id: &&str| [tenant.id.into(), code.into(), (*id).into(), now.into()];
+        insert(txn, columns, missing.iter().map(row).collect(), Existing::Kept).await?;
         if lock_some(txn, tenant, code, &missing, &mut rows).await? < missing.len() {
             return Err(Error::internal("a view vanished while being made"));
         }
@@ -176,31 +161,10 @@ async fn lock_some(
     ids: &[&str],
     rows: &mut HashMap<Key, Row>,
 ) -> Result<usize> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT ").push(Row::COLUMNS).push(" FROM view v WHERE v.tenant_id = ").bind(tenant.id);
-    sql.push(" AND v.code = ").bind(code).push(" AND v.external_id").among(ids).push(" ORDER BY v.id").for_update();
-    let found = sql.all(txn).await?;
-    for row in &found {
-        let row = Row::read(row)?;
-        rows.insert(row.key.clone(), row);
-    }
-    Ok(found.len())
-}
-
-/// Adds ` AND (…)`: two columns hold one of the pairs. Each pair is a probe of an index over both; at most 256,
-/// for SQLite nests no deeper than 1,000. Padded as `Sql::in_ids` is. No pair at all matches nothing.
-fn push_pairs(sql: &mut Sql, (first, second): (&str, &str), pairs: &[(Value, Value)]) {
-    let Some(last) = pairs.last() else {
-        sql.push(" AND 1 = 0");
-        return;
-    };
-    debug_assert!(pairs.len() <= 256, "{} pairs", pairs.len());
-    sql.push(" AND (");
-    for place in 0..pairs.len().next_power_of_two() {
-        let (one, other) = pairs.get(place).unwrap_or(last);
-        sql.push(if place > 0 { " OR (" } else { "(" });
-        sql.push(first).push(" = ").bind(one.clone()).push(" AND ");
-        sql.push(second).push(" = ").bind(other.clone()).push(")");
-    }
-    sql.push(")");
+    let some = Views::of_tenant(tenant.id).filter(Column::Code.eq(code)).filter(Column::ExternalId.among(txn, ids));
+    let some = some.order_by_asc(Column::Id).for_update(txn);
+    let found: Vec<Row> = some.into_partial_model().all(txn).await?;
+    let many = found.len();
+    rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
+    Ok(many)
 }

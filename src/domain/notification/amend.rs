@@ -1,12 +1,17 @@
 //! Amending and retracting: one entry of the log, whatever the audience. Every inbox applies it at its next sync, which
 //! comes before any read.
 
+use entity::amendment::{self, Entity as Amendment};
 use entity::ids::Seq;
+use entity::notification::{self, Column, Entity as Notifications};
+use entity::prelude::*;
+use entity::publication::{self, Entity as Publications};
+use entity::tenant::{self, Entity as Tenants};
 
 use super::content::ContentChange;
 use super::draft::check_instants;
 use super::envelope::expiry;
-use super::{Content, Notification, Status, find, read, schedule, select};
+use super::{Content, Notification, Row, Status, find, schedule, stored};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -14,7 +19,6 @@ use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::Sql;
 
 /// What to change of a notification.
 #[derive(Clone, Debug, Default)]
@@ -61,19 +65,15 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
             return Ok(None);
         }
         let now = app.now();
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE notification SET retracted_at = ").bind(now);
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND id = ").bind(id);
-        sql.run(txn).await?;
+        let retract = Notifications::update_of_tenant(tenant.id).filter(Column::Id.eq(id));
+        retract.col_expr(Column::RetractedAt, Expr::val(now)).exec(txn).await?;
         let Some(seq) = of.seq else {
             schedule::forget(txn, tenant, &[id]).await?;
             return Ok(None);
         };
         // Whoever has not synced it yet never does.
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE publication SET expires_at = 0 WHERE tenant_id = ").bind(tenant.id);
-        sql.push(" AND seq = ").bind(seq);
-        sql.run(txn).await?;
+        let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
+        publications.col_expr(publication::Column::ExpiresAt, Expr::val(0_i64)).exec(txn).await?;
         amend(txn, tenant, seq).await
     })?;
     tenant.saw(end.unwrap_or_default());
@@ -82,15 +82,12 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
 
 /// Locks a notification against other amendments, and reads it.
 async fn lock(txn: &Transaction, tenant: &Tenant, catalogue: &Catalogue, id: i64) -> Result<Option<Notification>> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.id = ").bind(id).for_update();
-    if sql.one(txn).await?.is_none() {
+    let this = Notifications::of_tenant(tenant.id).filter(Column::Id.eq(id)).for_update(txn);
+    if this.select_only().column(Column::Id).into_tuple::<i64>().one(txn).await?.is_none() {
         return Ok(None);
     }
-    let mut sql = select(txn, tenant);
-    sql.push(" AND n.id = ").bind(id);
-    sql.one(txn).await?.map(|row| read(&row, catalogue)).transpose()
+    let this: Option<Row> = stored(tenant).filter(Column::Id.eq(id)).into_model().one(txn).await?;
+    this.map(|row| row.read(catalogue)).transpose()
 }
 
 /// Returns the place in the log that says so, where one does.
@@ -104,9 +101,9 @@ async fn change(
     let expires_at = match patch.expires_at {
         None => of.expires_at,
         // The instant of an entry of the log may be a little ahead.
-        Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, at.min(now))),
+        Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, Ord::min(at, now))),
     };
-    let publish_at = patch.publish_at.map(|at| at.max(now)).or(of.publish_at);
+    let publish_at = patch.publish_at.map(|at| Ord::max(at, now)).or(of.publish_at);
     check_instants(if of.seq.is_none() { publish_at } else { None }, expires_at, now)
         .map_err(|error| error.within("input"))?;
     let is_new_text = patch.content.is_some();
@@ -121,16 +118,13 @@ async fn change(
         return Ok(None);
     };
     if expires_at != of.expires_at {
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE publication SET expires_at = ").bind(expires_at);
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND seq = ").bind(seq);
-        sql.run(txn).await?;
+        let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
+        publications.col_expr(publication::Column::ExpiresAt, Expr::val(expires_at)).exec(txn).await?;
         return amend(txn, tenant, seq).await;
     }
     // Text stands once, in the notification: whoever shows it reads it again, once he knows that it is another.
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE tenant SET text_version = text_version + 1 WHERE id = ").bind(tenant.id);
-    sql.run(txn).await?;
+    let version = tenant::Column::TextVersion;
+    Tenants::update_of_tenant(tenant.id).col_expr(version, Expr::col(version).add(1)).exec(txn).await?;
     txn.tell(Notice { items: vec![seq], ..Notice::of(tenant.id) });
     Ok(None)
 }
@@ -144,31 +138,31 @@ async fn write(
     updated_at: Option<Millis>,
 ) -> Result<()> {
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(ToString::to_string);
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE notification SET title = ").bind(content.title.clone());
-    sql.push(", body = ").bind(content.body.clone()).push(", link = ").bind(content.link.clone());
-    sql.push(", params = ").bind(json(&content.params)).push(", data = ").bind(json(&content.data));
-    sql.push(", publish_at = ").bind(publish_at).push(", expires_at = ").bind(expires_at);
-    sql.push(", updated_at = ").bind(updated_at.or(of.updated_at));
-    sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND id = ").bind(of.id);
-    sql.run(txn).await?;
+    let change = Notifications::update_of_tenant(tenant.id).set(notification::ActiveModel {
+        title: Set(content.title.clone()),
+        body: Set(content.body.clone()),
+        link: Set(content.link.clone()),
+        params: Set(json(&content.params)),
+        data: Set(json(&content.data)),
+        publish_at: Set(publish_at),
+        expires_at: Set(expires_at),
+        updated_at: Set(updated_at.or(of.updated_at)),
+        ..Default::default()
+    });
+    change.filter(Column::Id.eq(of.id)).exec(txn).await?;
     Ok(())
 }
 
 /// Takes a place in the log, which it returns, for saying that the one at `subject` is another now.
 async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Option<Seq>> {
-    let mut sql = Sql::new(txn);
+    let next = Expr::col(tenant::Column::LastSeq).add(1);
     // In this order: MySQL goes by what it has set already.
-    sql.push("UPDATE tenant SET amended_seq = last_seq + 1, last_seq = last_seq + 1 WHERE id = ").bind(tenant.id);
-    sql.run(txn).await?;
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT last_seq FROM tenant WHERE id = ").bind(tenant.id);
-    let row = sql.one(txn).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
-    let seq: Seq = row.try_get("", "last_seq")?;
-    let mut sql = Sql::new(txn);
-    sql.push("INSERT INTO amendment (tenant_id, seq, subject_seq) VALUES (").bind(tenant.id);
-    sql.push(", ").bind(seq).push(", ").bind(subject).push(")");
-    sql.run(txn).await?;
+    let take = Tenants::update_of_tenant(tenant.id).col_expr(tenant::Column::AmendedSeq, next.clone());
+    take.col_expr(tenant::Column::LastSeq, next).exec(txn).await?;
+    let end = Tenants::of_tenant(tenant.id).select_only().column(tenant::Column::LastSeq).into_tuple().one(txn).await?;
+    let seq: Seq = end.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    let row = amendment::ActiveModel { tenant_id: Set(tenant.id), seq: Set(seq), subject_seq: Set(subject) };
+    Amendment::insert(row).exec_without_returning(txn).await?;
     txn.tell(Notice { seqs: vec![(seq, seq)], items: vec![subject], ..Notice::of(tenant.id) });
     Ok(Some(seq))
 }

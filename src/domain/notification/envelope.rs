@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use entity::ids::{ActionId, UserId};
-use sea_orm::{ConnectionTrait, QueryResult};
+use entity::prelude::*;
+use entity::recipient::{Column, Entity as Recipient};
 
-use super::{Audience, Kind, Notification};
+use super::{Audience, Kind, Row};
 use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::sql::Sql;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -63,25 +63,28 @@ impl Envelope {
         db: &impl ConnectionTrait,
         tenant: &Tenant,
         catalogue: &Catalogue,
-        of: &Notification,
-        row: &QueryResult,
+        row: Row,
     ) -> Result<Self> {
+        let (receiver, action) = (row.of.receiver_id, row.of.action_id);
+        let of = row.read(catalogue)?;
         let recipients = match of.kind {
-            Kind::Message => Recipients::Users(row.try_get::<Option<UserId>>("", "receiver_id")?.into_iter().collect()),
+            Kind::Message => Recipients::Users(receiver.into_iter().collect()),
             Kind::Reminder => Recipients::Subscribers,
             Kind::Announcement if of.audience.everyone => Recipients::Everyone,
-            Kind::Announcement if of.audience.users > 0 => Recipients::Users(named(db, tenant, of.id).await?),
+            Kind::Announcement if of.audience.users > 0 => {
+                let named = Recipient::of_tenant(tenant.id).filter(Column::NotificationId.eq(of.id));
+                Recipients::Users(named.select_only().column(Column::UserId).into_tuple().all(db).await?)
+            }
             Kind::Announcement => Recipients::Groups,
         };
-        let action = row.try_get::<Option<ActionId>>("", "action_id")?;
         Ok(Self {
             kind: of.kind,
-            message_type: of.message_type.clone(),
+            message_type: of.message_type,
             recipients,
             sender: of.sender,
-            target: of.target.clone(),
-            action: of.action.clone().zip(action),
-            audience: of.audience.clone(),
+            target: of.target,
+            action: of.action.zip(action),
+            audience: of.audience,
             expires_at: of.expires_at,
             catalogue_version: catalogue.version,
             erased_count: tenant.erased_count(),
@@ -92,13 +95,6 @@ impl Envelope {
 /// When something expires: as its sender said, or by its type's ttl.
 pub(super) fn expiry(expires_at: Option<Millis>, kind: &MessageType, published_at: Millis) -> Option<Millis> {
     expires_at.or(kind.ttl_seconds.map(|ttl| published_at.saturating_add(ttl.saturating_mul(1000))))
-}
-
-async fn named(db: &impl ConnectionTrait, tenant: &Tenant, id: i64) -> Result<Vec<UserId>> {
-    let mut sql = Sql::new(db);
-    sql.push("SELECT r.user_id FROM recipient r WHERE r.tenant_id = ").bind(tenant.id);
-    sql.push(" AND r.notification_id = ").bind(id);
-    sql.all(db).await?.iter().map(|row| Ok(row.try_get("", "user_id")?)).collect()
 }
 
 pub(super) fn message_type(catalogue: &Catalogue, code: &str) -> Result<Arc<MessageType>> {

@@ -4,18 +4,23 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use entity::ids::{TypeId, UserId};
+use entity::notification::{Column, Entity as Notifications};
+use entity::prelude::*;
+use entity::schedule::{self, Entity as Schedule};
+use sea_orm::QueryTrait;
+use sea_orm::sea_query::Condition;
 
-use super::{Kind, Notification, Status, read, select};
+use super::{Kind, Notification, Row, Status, stored};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::domain::{catalogue, check};
-use crate::error::{Error, Result};
-use crate::sql::Sql;
+use crate::error::Result;
 
 /// Notifications that a page passes over at the most, where it is not of all.
-const PASSED_OVER: i64 = 10_000;
+const PASSED_OVER: u64 = 10_000;
 
 /// A part of what was sent.
 #[derive(Debug)]
@@ -51,47 +56,45 @@ impl Filter {
 /// end, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
 pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, before: Option<i64>) -> Result<Page> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let mut sql = select(&app.db.read, tenant);
+    let (db, mut found) = (&app.db.read, stored(tenant));
     if filter.types.is_some() {
         let types = catalogue.chosen("filter.types", filter.types.as_deref())?;
         let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
-        sql.push(" AND n.type_id").among(&ids);
+        found = found.filter(Column::TypeId.among(db, &ids));
     }
     if let Some(kinds) = &filter.kinds {
-        let kinds: BTreeSet<i64> = kinds.iter().map(|kind| i64::from(*kind as i16)).collect();
-        sql.push(" AND n.kind").among(&Vec::from_iter(kinds));
+        let kinds: BTreeSet<Kind> = kinds.iter().copied().collect();
+        found = found.filter(Column::Kind.among(db, &Vec::from_iter(kinds)));
     }
     if let Some(statuses) = &filter.statuses {
-        push_statuses(&mut sql, statuses, app.now());
+        found = found.filter(in_status(statuses, app.now()));
         if statuses.as_slice() == [Status::Scheduled] {
             // Few, and kept apart.
-            sql.push(" AND n.id IN (SELECT s.notification_id FROM schedule s WHERE s.tenant_id = ");
-            sql.bind(tenant.id).push(")");
+            let scheduled = Schedule::of_tenant(tenant.id).select_only().column(schedule::Column::NotificationId);
+            found = found.filter(Column::Id.in_subquery(scheduled.into_query()));
         }
     }
     if let Some(sender) = &filter.sender {
         check::code("filter.sender", sender)?;
         // Somebody of whom the tenant never heard has sent nothing.
         let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
-        let sender: Vec<i64> = known.values().map(|id| id.0).collect();
-        sql.push(" AND n.sender_id").among(&sender);
+        found = found.filter(Column::SenderId.among(db, &Vec::from_iter(known.into_values())));
     }
     if let Some(target) = &filter.target {
         target.check().map_err(|error| error.within("filter"))?;
-        sql.push(" AND n.target_type = ").bind(target.target_type.clone());
-        sql.push(" AND n.target_id = ").bind(target.id.clone());
+        found = found.filter(Column::TargetType.eq(&target.target_type)).filter(Column::TargetId.eq(&target.id));
     }
     if let Some(before) = before {
-        sql.push(" AND n.id < ").bind(before);
+        found = found.filter(Column::Id.lt(before));
     }
     let walked_to = if filter.is_carried() { None } else { walked_to(app, tenant, before).await? };
     if let Some(oldest) = walked_to {
-        sql.push(" AND n.id >= ").bind(oldest);
+        found = found.filter(Column::Id.gte(oldest));
     }
-    sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).unwrap_or(i64::MAX - 1) + 1);
-    let rows = sql.all(&app.db.read).await?;
+    let found = found.order_by_desc(Column::Id).limit(many.saturating_add(1) as u64);
+    let rows: Vec<Row> = found.into_model().all(db).await?;
     let is_full = rows.len() > many;
-    let rows = rows.iter().take(many).map(|row| read(row, &catalogue));
+    let rows = rows.into_iter().take(many).map(|row| row.read(&catalogue));
     let notifications = rows.collect::<Result<Vec<Notification>>>()?;
     let last = notifications.last().map(|of| of.id);
     Ok(Page { notifications, goes_on_at: if is_full { last } else { walked_to } })
@@ -99,13 +102,12 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, befo
 
 /// The last of those that a page passes over at the most: a walk of the key.
 async fn walked_to(app: &App, tenant: &Tenant, before: Option<i64>) -> Result<Option<i64>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT n.id FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
+    let mut walked = Notifications::of_tenant(tenant.id).select_only().column(Column::Id);
     if let Some(before) = before {
-        sql.push(" AND n.id < ").bind(before);
+        walked = walked.filter(Column::Id.lt(before));
     }
-    sql.push(" ORDER BY n.id DESC LIMIT 1 OFFSET ").bind(PASSED_OVER - 1);
-    Ok(sql.one(&app.db.read).await?.map(|row| row.try_get("", "id")).transpose()?)
+    let last = walked.order_by_desc(Column::Id).offset(PASSED_OVER - 1);
+    Ok(last.into_tuple().one(&app.db.read).await?)
 }
 
 /// At most `many` notifications from a user with numbers within a range, newest first: a walk over that range of the key.
@@ -117,30 +119,20 @@ pub async fn sent_by(
     many: usize,
 ) -> Result<Vec<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let mut sql = select(&app.db.read, tenant);
-    sql.push(" AND n.id >= ").bind(within.start).push(" AND n.id < ").bind(within.end);
-    sql.push(" AND n.sender_id = ").bind(sender);
-    sql.push(" ORDER BY n.id DESC LIMIT ").bind(i64::try_from(many).map_err(Error::internal)?);
-    sql.all(&app.db.read).await?.iter().map(|row| read(row, &catalogue)).collect()
+    let sent = stored(tenant).filter(Column::Id.gte(within.start)).filter(Column::Id.lt(within.end));
+    let sent = sent.filter(Column::SenderId.eq(sender)).order_by_desc(Column::Id).limit(many as u64);
+    let rows: Vec<Row> = sent.into_model().all(&app.db.read).await?;
+    rows.into_iter().map(|row| row.read(&catalogue)).collect()
 }
 
-fn push_statuses(sql: &mut Sql, statuses: &[Status], now: i64) {
-    sql.push(" AND (1 = 0");
-    let mut statuses = statuses.to_vec();
-    statuses.sort_unstable();
-    statuses.dedup();
-    for status in statuses {
-        match status {
-            Status::Scheduled => sql.push(" OR (n.seq IS NULL AND n.retracted_at IS NULL)"),
-            Status::Retracted => sql.push(" OR n.retracted_at IS NOT NULL"),
-            Status::Expired => {
-                sql.push(" OR (n.seq IS NOT NULL AND n.retracted_at IS NULL AND n.expires_at <= ").bind(now).push(")")
-            }
-            Status::Published => {
-                sql.push(" OR (n.seq IS NOT NULL AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at");
-                sql.push(" > ").bind(now).push("))")
-            }
-        };
-    }
-    sql.push(")");
+fn in_status(statuses: &[Status], now: Millis) -> Condition {
+    let statuses: BTreeSet<Status> = statuses.iter().copied().collect();
+    let is_out = || Column::Seq.is_not_null().and(Column::RetractedAt.is_null());
+    let one = |status| match status {
+        Status::Scheduled => Column::Seq.is_null().and(Column::RetractedAt.is_null()),
+        Status::Published => is_out().and(Column::ExpiresAt.is_null().or(Column::ExpiresAt.gt(now))),
+        Status::Expired => is_out().and(Column::ExpiresAt.lte(now)),
+        Status::Retracted => Column::RetractedAt.is_not_null(),
+    };
+    statuses.into_iter().map(one).fold(Condition::any(), Condition::add)
 }

@@ -4,18 +4,18 @@
 use std::collections::HashMap;
 
 use entity::ids::{ChannelId, Seq};
-use sea_orm::Value;
+use entity::notification::{Column, Entity as Notifications};
+use entity::prelude::*;
+use entity::publication;
 
-use super::Kind;
 use super::envelope::{Envelope, Recipients};
+use super::{Kind, statement};
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::domain::channel::{self, Audience, Code};
-use crate::domain::preference;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// A notification at its place in the log.
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ async fn publications(
     all: &[Publication<'_>],
     channels: &HashMap<Code, Audience>,
 ) -> Result<Vec<ChannelId>> {
-    let mut values: Vec<Vec<Value>> = Vec::new();
+    let mut rows: Vec<[Value; 7]> = Vec::new();
     let mut heard_by = Vec::new();
     for Publication { envelope, seq, expires_at } in all {
         let mut heard: Vec<ChannelId> = match &envelope.recipients {
@@ -105,19 +105,27 @@ async fn publications(
         let actor = envelope.sender.filter(|_| envelope.kind == Kind::Reminder);
         heard_by.extend_from_slice(&heard);
         for channel in heard {
-            values.push(vec![
+            rows.push([
                 channel.into(),
                 (*seq).into(),
                 tenant.id.into(),
                 envelope.message_type.id.into(),
-                envelope.action.as_ref().map(|(_, action)| action.0).into(),
-                actor.map(|user| user.0).into(),
+                envelope.action.as_ref().map(|(_, action)| *action).into(),
+                actor.into(),
                 (*expires_at).into(),
             ]);
         }
     }
-    let columns = &["channel_id", "seq", "tenant_id", "type_id", "action_id", "actor_id", "expires_at"];
-    insert(txn, Rows { table: "publication", columns, values }, Existing::Refused).await?;
+    let columns = [
+        publication::Column::ChannelId,
+        publication::Column::Seq,
+        publication::Column::TenantId,
+        publication::Column::TypeId,
+        publication::Column::ActionId,
+        publication::Column::ActorId,
+        publication::Column::ExpiresAt,
+    ];
+    insert(txn, columns, rows, Existing::Refused).await?;
     heard_by.sort_unstable();
     heard_by.dedup();
     Ok(heard_by)
@@ -135,22 +143,12 @@ async fn messages(
     if seqs.is_empty() {
         return Ok(());
     }
-    let mut sql = Sql::new(txn);
-    push_items(&mut sql, tenant, "u.id = n.receiver_id", now);
-    sql.push(" AND n.seq").among(&seqs).push(" AND ");
-    preference::push_wants(&mut sql, tenant, "u.id", "n");
-    if sql.run(txn).await? == seqs.len() as u64 {
+    if statement::messages(txn, tenant, &seqs, now).await? == seqs.len() as u64 {
         return Ok(());
     }
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT n.seq FROM notification n WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").among(&seqs);
-    sql.push(" AND NOT EXISTS (SELECT 1 FROM inbox_item i WHERE i.user_id = n.receiver_id AND i.seq = n.seq)");
-    let rows = sql.all(txn).await?;
-    let nobodys: Vec<Seq> = rows.iter().map(|row| row.try_get("", "seq")).collect::<std::result::Result<_, _>>()?;
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE notification SET delivered_count = 0 WHERE tenant_id = ").bind(tenant.id);
-    sql.push(" AND seq").among(&nobodys);
-    sql.run(txn).await?;
+    let nobodys = statement::nobodys(txn, tenant, &seqs).await?;
+    let undelivered = Notifications::update_of_tenant(tenant.id).filter(Column::Seq.among(txn, &nobodys));
+    undelivered.col_expr(Column::DeliveredCount, Expr::val(0_i64)).exec(txn).await?;
     delivered.extend(nobodys.into_iter().map(|seq| (seq, 0)));
     Ok(())
 }
@@ -166,27 +164,13 @@ async fn announce_by_name(
     let named = of.envelope.named();
     let mut made = 0;
     for users in named.chunks(LIST) {
-        let mut sql = Sql::new(txn);
-        push_items(&mut sql, tenant, "u.tenant_id = n.tenant_id", now);
-        sql.push(" AND n.seq = ").bind(of.seq).push(" AND u.id").among(users).push(" AND ");
-        preference::push_wants(&mut sql, tenant, "u.id", "n");
-        made += sql.run(txn).await?;
+        made += statement::announcement(txn, tenant, of.seq, users, now).await?;
     }
     if made < named.len() as u64 {
         let made = i64::try_from(made).map_err(Error::internal)?;
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE notification SET delivered_count = ").bind(made);
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND seq = ").bind(of.seq);
-        sql.run(txn).await?;
+        let short = Notifications::update_of_tenant(tenant.id).filter(Column::Seq.eq(of.seq));
+        short.col_expr(Column::DeliveredCount, Expr::val(made)).exec(txn).await?;
         delivered.insert(of.seq, made);
     }
     Ok(())
-}
-
-/// What has expired before it could be published is nobody's.
-fn push_items(sql: &mut Sql, tenant: &Tenant, users: &str, now: Millis) {
-    sql.push("INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT u.id, n.seq, n.type_id, 0, ");
-    sql.push("n.expires_at FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ").push(users);
-    sql.push(" WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND (n.expires_at IS NULL OR n.expires_at > ").bind(now).push(")");
 }

@@ -1,14 +1,17 @@
 //! Scheduled notifications: kept until their time, then published like any other, with the audience of that moment.
 
 use entity::ids::{Seq, TenantId};
-use sea_orm::{ConnectionTrait, Value};
+use entity::notification::{self, Entity as Notifications};
+use entity::prelude::*;
+use entity::recipient::{self, Entity as Recipient};
+use entity::schedule::{Column, Entity as Schedule};
 use tracing::Instrument;
 
 use super::draft::Draft;
 use super::envelope::Envelope;
 use super::publish::{self, Publication};
 use super::write::{self, Take};
-use super::{Kind, Notification, read, select};
+use super::{Kind, Notification, Row, stored};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -17,10 +20,9 @@ use crate::domain::tenant::{self, Failures, Tenant};
 use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::metrics::Published;
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// Notifications of one transaction.
-const NOTIFICATIONS: i64 = 200;
+const NOTIFICATIONS: u64 = 200;
 
 /// Transactions of a tenant's turn: looking for the next tenant passes over all that is still due of this one.
 const TURN: usize = 25;
@@ -32,19 +34,19 @@ pub(super) async fn keep(
     drafts: &[&Draft],
     written: &[Notification],
 ) -> Result<()> {
-    let (mut times, mut named): (Vec<Vec<Value>>, Vec<Vec<Value>>) = (Vec::new(), Vec::new());
+    let (mut times, mut named): (Vec<[Value; 3]>, Vec<[Value; 3]>) = (Vec::new(), Vec::new());
     for (draft, of) in drafts.iter().zip(written) {
         let Some(publish_at) = draft.publish_at else { continue };
-        times.push(vec![tenant.id.into(), of.id.into(), publish_at.into()]);
+        times.push([tenant.id.into(), of.id.into(), publish_at.into()]);
         if of.kind == Kind::Announcement {
             let users = draft.envelope.named().iter();
-            named.extend(users.map(|user| vec![tenant.id.into(), of.id.into(), (*user).into()]));
+            named.extend(users.map(|user| [tenant.id.into(), of.id.into(), (*user).into()]));
         }
     }
-    let columns = &["tenant_id", "notification_id", "publish_at"];
-    insert(txn, Rows { table: "schedule", columns, values: times }, Existing::Refused).await?;
-    let columns = &["tenant_id", "notification_id", "user_id"];
-    insert(txn, Rows { table: "recipient", columns, values: named }, Existing::Refused).await?;
+    let columns = [Column::TenantId, Column::NotificationId, Column::PublishAt];
+    insert(txn, columns, times, Existing::Refused).await?;
+    let columns = [recipient::Column::TenantId, recipient::Column::NotificationId, recipient::Column::UserId];
+    insert(txn, columns, named, Existing::Refused).await?;
     Ok(())
 }
 
@@ -93,7 +95,7 @@ async fn publish_of(app: &App, tenant: TenantId) -> Result<usize> {
             app.metrics.published.get_or_create(&Published { kind: kind.name() }).inc();
         }
         published += kinds.len();
-        if kinds.len() as u64 != NOTIFICATIONS.unsigned_abs() {
+        if kinds.len() as u64 != NOTIFICATIONS {
             break;
         }
     }
@@ -102,13 +104,12 @@ async fn publish_of(app: &App, tenant: TenantId) -> Result<usize> {
 
 /// Who is longest overdue, of others than these.
 async fn first_due(app: &App, served: &[TenantId]) -> Result<Option<TenantId>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT s.tenant_id FROM schedule s WHERE s.publish_at <= ").bind(app.now());
+    let mut due = Schedule::find().filter(Column::PublishAt.lte(app.now()));
     if !served.is_empty() {
-        sql.push(" AND NOT s.tenant_id").among(served);
+        due = due.filter(Column::TenantId.among(&app.db.read, served).not());
     }
-    sql.push(" ORDER BY s.publish_at LIMIT 1");
-    sql.one(&app.db.read).await?.map(|row| Ok(row.try_get("", "tenant_id")?)).transpose()
+    let first = due.order_by_asc(Column::PublishAt).select_only().column(Column::TenantId);
+    Ok(first.into_tuple().one(&app.db.read).await?)
 }
 
 async fn publish_some(
@@ -137,14 +138,17 @@ async fn publish_some(
     for (seq, (id, envelope)) in (head.first_seq..).map(Seq).zip(&due) {
         let expires_at = envelope.expires_at(now);
         all.push(Publication { envelope, seq, expires_at });
-        let mut sql = Sql::new(txn);
-        sql.push("UPDATE notification SET seq = ").bind(seq).push(", published_at = ").bind(head.published_at);
         // Whoever was erased since it was scheduled is not addressed any more.
         let named = i64::try_from(envelope.named().len()).map_err(Error::internal)?;
-        sql.push(", expires_at = ").bind(expires_at).push(", delivered_count = ").bind(named);
-        sql.push(", audience_size = ").bind((named > 0).then_some(named));
-        sql.push(" WHERE tenant_id = ").bind(tenant.id).push(" AND id = ").bind(*id);
-        sql.run(txn).await?;
+        let publish = Notifications::update_of_tenant(tenant.id).set(notification::ActiveModel {
+            seq: Set(Some(seq)),
+            published_at: Set(Some(head.published_at)),
+            expires_at: Set(expires_at),
+            delivered_count: Set(named),
+            audience_size: Set((named > 0).then_some(named)),
+            ..Default::default()
+        });
+        publish.filter(notification::Column::Id.eq(*id)).exec(txn).await?;
     }
     publish::publish(txn, tenant, &all, &channels, now).await?;
     forget(txn, tenant, &ids).await?;
@@ -154,11 +158,9 @@ async fn publish_some(
 
 /// Locks the rows of what is due, so that another node waits, and then does not find them any more.
 async fn claim(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<Vec<i64>> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT s.notification_id FROM schedule s WHERE s.tenant_id = ").bind(tenant.id);
-    sql.push(" AND s.publish_at <= ").bind(now).push(" ORDER BY s.publish_at, s.notification_id LIMIT ");
-    sql.bind(NOTIFICATIONS).for_update();
-    sql.all(txn).await?.iter().map(|row| Ok(row.try_get("", "notification_id")?)).collect()
+    let due = Schedule::of_tenant(tenant.id).filter(Column::PublishAt.lte(now)).order_by_asc(Column::PublishAt);
+    let due = due.order_by_asc(Column::NotificationId).limit(NOTIFICATIONS).for_update(txn);
+    Ok(due.select_only().column(Column::NotificationId).into_tuple().all(txn).await?)
 }
 
 /// What publishing must know of the notifications, in the order of their numbers given.
@@ -168,12 +170,10 @@ async fn load(
     catalogue: &Catalogue,
     ids: &[i64],
 ) -> Result<Vec<(i64, Envelope)>> {
-    let mut sql = select(db, tenant);
-    sql.push(" AND n.id").among(ids);
+    let rows: Vec<Row> = stored(tenant).filter(notification::Column::Id.among(db, ids)).into_model().all(db).await?;
     let mut loaded = Vec::with_capacity(ids.len());
-    for row in sql.all(db).await? {
-        let of = read(&row, catalogue)?;
-        loaded.push((of.id, Envelope::scheduled(db, tenant, catalogue, &of, &row).await?));
+    for row in rows {
+        loaded.push((row.of.id, Envelope::scheduled(db, tenant, catalogue, row).await?));
     }
     loaded.sort_by_key(|(id, _)| ids.iter().position(|of| of == id));
     Ok(loaded)
@@ -181,28 +181,21 @@ async fn load(
 
 /// Takes notifications out of the schedule, and forgets whom they name.
 pub(super) async fn forget(txn: &Transaction, tenant: &Tenant, ids: &[i64]) -> Result<()> {
-    for table in ["schedule", "recipient"] {
-        let mut sql = Sql::new(txn);
-        sql.push(&format!("DELETE FROM {table} WHERE tenant_id = ")).bind(tenant.id);
-        sql.push(" AND notification_id").among(ids);
-        sql.run(txn).await?;
-    }
+    Schedule::delete_of_tenant(tenant.id).filter(Column::NotificationId.among(txn, ids)).exec(txn).await?;
+    let named = recipient::Column::NotificationId.among(txn, ids);
+    Recipient::delete_of_tenant(tenant.id).filter(named).exec(txn).await?;
     Ok(())
 }
 
 /// Locks a notification's place in the schedule; false where it has none (any more).
 pub(super) async fn lock(txn: &Transaction, tenant: &Tenant, id: i64) -> Result<bool> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT s.publish_at FROM schedule s WHERE s.tenant_id = ").bind(tenant.id);
-    sql.push(" AND s.notification_id = ").bind(id).for_update();
-    Ok(sql.one(txn).await?.is_some())
+    let place = Schedule::of_tenant(tenant.id).filter(Column::NotificationId.eq(id)).for_update(txn);
+    Ok(place.one(txn).await?.is_some())
 }
 
 /// Moves a notification whose place is locked.
 pub(super) async fn postpone(txn: &Transaction, tenant: &Tenant, id: i64, to: Millis) -> Result<()> {
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE schedule SET publish_at = ").bind(to).push(" WHERE tenant_id = ").bind(tenant.id);
-    sql.push(" AND notification_id = ").bind(id);
-    sql.run(txn).await?;
+    let place = Schedule::update_of_tenant(tenant.id).filter(Column::NotificationId.eq(id));
+    place.col_expr(Column::PublishAt, Expr::val(to)).exec(txn).await?;
     Ok(())
 }

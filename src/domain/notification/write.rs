@@ -1,18 +1,18 @@
 //! The rows of notifications themselves, and their places in the log.
 
 use entity::ids::Seq;
-use sea_orm::{DbBackend, Value};
+use entity::notification::Column;
+use entity::prelude::{Existing, Value, insert};
 
-use super::Notification;
 use super::draft::Draft;
+use super::{Notification, statement};
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::sql::{Existing, Rows, Sql, insert};
 
 /// How far the instant of an entry may be ahead of the time, in milliseconds, so that it is not before that of the last one.
-const LEAD: Millis = 60_000;
+pub(super) const LEAD: Millis = 60_000;
 
 /// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant.
 pub(super) struct Head {
@@ -43,30 +43,12 @@ pub(super) struct Take {
 pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE tenant SET last_seq = last_seq + ").bind(seqs);
-    sql.push(", last_notification_id = last_notification_id + ").bind(ids);
-    sql.push(", published_at = CASE WHEN published_at > ").bind(now).push(" AND published_at <= ").bind(now + LEAD);
-    sql.push(" THEN published_at ELSE ").bind(now);
-    sql.push(" END WHERE id = ").bind(tenant.id).push(" AND catalogue_version = ").bind(take.catalogue_version);
-    let columns = "last_seq, last_notification_id, published_at, erased_count";
-    let row = if sql.backend() == DbBackend::MySql {
-        if sql.run(txn).await? == 0 {
-            return Ok(None);
-        }
-        let mut sql = Sql::new(txn);
-        sql.push(&format!("SELECT {columns} FROM tenant WHERE id = ")).bind(tenant.id);
-        sql.one(txn).await?
-    } else {
-        sql.push(&format!(" RETURNING {columns}"));
-        sql.one(txn).await?
-    };
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(Head {
-        first_seq: row.try_get::<i64>("", "last_seq")? - seqs + 1,
-        first_id: row.try_get::<i64>("", "last_notification_id")? - ids + 1,
-        published_at: row.try_get("", "published_at")?,
-        erased_count: row.try_get("", "erased_count")?,
+    let taken = statement::take(txn, tenant, (seqs, ids), take.catalogue_version, now).await?;
+    Ok(taken.map(|taken| Head {
+        first_seq: taken.last_seq.0 - seqs + 1,
+        first_id: taken.last_notification_id - ids + 1,
+        published_at: taken.published_at,
+        erased_count: taken.erased_count,
         now,
     }))
 }
@@ -88,7 +70,7 @@ pub(super) async fn notifications(
         values.push(row(tenant, draft, &notification)?);
         written.push(notification);
     }
-    insert(txn, Rows { table: "notification", columns: &COLUMNS, values }, Existing::Refused).await?;
+    insert(txn, COLUMNS, values, Existing::Refused).await?;
     Ok(written)
 }
 
@@ -119,51 +101,52 @@ fn notification(draft: &Draft, head: &Head, id: i64, seq: Option<Seq>) -> Notifi
     }
 }
 
-const COLUMNS: [&str; 24] = [
-    "tenant_id",
-    "id",
-    "seq",
-    "kind",
-    "type_id",
-    "title",
-    "body",
-    "link",
-    "params",
-    "data",
-    "sender_id",
-    "receiver_id",
-    "target_type",
-    "target_id",
-    "action_id",
-    "audience",
-    "created_at",
-    "publish_at",
-    "published_at",
-    "expires_at",
-    "audience_size",
-    "delivered_count",
-    "idempotency_key",
-    "fingerprint",
+/// In the order of [`row`].
+const COLUMNS: [Column; 24] = [
+    Column::TenantId,
+    Column::Id,
+    Column::Seq,
+    Column::Kind,
+    Column::TypeId,
+    Column::Title,
+    Column::Body,
+    Column::Link,
+    Column::Params,
+    Column::Data,
+    Column::SenderId,
+    Column::ReceiverId,
+    Column::TargetType,
+    Column::TargetId,
+    Column::ActionId,
+    Column::Audience,
+    Column::CreatedAt,
+    Column::PublishAt,
+    Column::PublishedAt,
+    Column::ExpiresAt,
+    Column::AudienceSize,
+    Column::DeliveredCount,
+    Column::IdempotencyKey,
+    Column::Fingerprint,
 ];
 
-fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<Vec<Value>> {
+fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 24]> {
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(ToString::to_string);
-    Ok(vec![
+    Ok([
         tenant.id.into(),
         of.id.into(),
-        of.seq.map(|seq| seq.0).into(),
-        (of.kind as i16).into(),
+        of.seq.into(),
+        of.kind.into(),
         of.message_type.id.into(),
         of.content.title.clone().into(),
         of.content.body.clone().into(),
         of.content.link.clone().into(),
         json(&of.content.params).into(),
         json(&of.content.data).into(),
-        of.sender.map(|user| user.0).into(),
-        draft.envelope.receiver().map(|user| user.0).into(),
+        of.sender.into(),
+        draft.envelope.receiver().into(),
         of.target.as_ref().map(|target| target.target_type.clone()).into(),
         of.target.as_ref().map(|target| target.id.clone()).into(),
-        draft.envelope.action.as_ref().map(|(_, action)| action.0).into(),
+        draft.envelope.action.as_ref().map(|(_, action)| *action).into(),
         serde_json::to_string(&of.audience).map_err(Error::internal)?.into(),
         of.created_at.into(),
         of.publish_at.into(),

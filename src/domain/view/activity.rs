@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use entity::activity_key;
 use entity::ids::{UserId, ViewId};
-use sea_orm::Value;
+use entity::prelude::{Existing, Value, insert};
+use entity::view::Column;
 use sha2::{Digest, Sha256};
 
-use super::{Key, Row, TOUCH, View, Visit, lock, push_pairs};
+use super::{Key, Row, TOUCH, View, Visit, lock, statement};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -14,7 +16,6 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{check, user};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, Rows, Sql, insert};
 
 /// The most activities of one call.
 const ACTIVITIES: usize = 1000;
@@ -22,7 +23,7 @@ const ACTIVITIES: usize = 1000;
 /// The most bytes of a preview, written as JSON.
 const PREVIEW_BYTES: usize = 4096;
 
-/// Pairs of one look-up; see `push_pairs`.
+/// Pairs of one look-up; see `statement::push_pairs`.
 const PAIRS: usize = 128;
 
 /// Something that happened in a view.
@@ -102,7 +103,7 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
     let actors: Vec<UserId> = drafts.iter().filter_map(|draft| draft.actor).collect();
     user::held(txn, tenant, &actors).await?;
     let mut used = used_keys(txn, &rows, drafts).await?;
-    let mut new_keys: Vec<Vec<Value>> = Vec::new();
+    let mut new_keys: Vec<[Value; 4]> = Vec::new();
     let mut changed: BTreeSet<&Key> = BTreeSet::new();
     let mut visits: BTreeMap<(UserId, ViewId), Visit> = BTreeMap::new();
     for draft in drafts {
@@ -114,7 +115,7 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
                     let message = format!("the idempotency key {key:?} was used for another activity of the view");
                     return Err(Error::Conflict(message));
                 }
-                None => new_keys.push(vec![row.id.into(), key.clone().into(), draft.fingerprint.into(), now.into()]),
+                None => new_keys.push([row.id.into(), key.clone().into(), draft.fingerprint.into(), now.into()]),
             }
         }
         row.position += 1;
@@ -132,8 +133,13 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
         ..Notice::of(tenant.id)
     });
     grow(txn, tenant, &changed, now).await?;
-    let columns = &["view_id", "idempotency_key", "fingerprint", "created_at"];
-    insert(txn, Rows { table: "activity_key", columns, values: new_keys }, Existing::Refused).await?;
+    let columns = [
+        activity_key::Column::ViewId,
+        activity_key::Column::IdempotencyKey,
+        activity_key::Column::Fingerprint,
+        activity_key::Column::CreatedAt,
+    ];
+    insert(txn, columns, new_keys, Existing::Refused).await?;
     come(txn, &visits, now).await?;
     see(txn, &rows, drafts, visits).await
 }
@@ -148,13 +154,8 @@ async fn used_keys(
     let pairs: Vec<(Value, Value)> = drafts.iter().filter_map(pair).collect();
     let mut used = HashMap::new();
     for pairs in pairs.chunks(PAIRS) {
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT k.view_id, k.idempotency_key, k.fingerprint FROM activity_key k WHERE 1 = 1");
-        push_pairs(&mut sql, ("k.view_id", "k.idempotency_key"), pairs);
-        for row in sql.all(txn).await? {
-            let key = (row.try_get("", "view_id")?, row.try_get("", "idempotency_key")?);
-            used.insert(key, row.try_get("", "fingerprint")?);
-        }
+        let found = statement::used(txn, pairs).await?;
+        used.extend(found.into_iter().map(|of| ((of.view_id, of.idempotency_key), of.fingerprint)));
     }
     Ok(used)
 }
@@ -164,7 +165,7 @@ async fn used_keys(
 async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) -> Result<()> {
     let values = |row: &&Row| {
         let touched_at = if now - row.touched_at >= TOUCH { now } else { row.touched_at };
-        vec![
+        [
             tenant.id.into(),
             row.key.code.clone().into(),
             row.key.id.clone().into(),
@@ -174,20 +175,26 @@ async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) ->
             row.latest.clone().into(),
         ]
     };
-    let columns = &["tenant_id", "code", "external_id", "position", "last_activity_at", "touched_at", "latest"];
-    let merged = Existing::Merged {
-        key: &["tenant_id", "code", "external_id"],
-        raised: &["position", "last_activity_at", "touched_at"],
-        replaced: &["latest"],
-    };
-    insert(txn, Rows { table: "view", columns, values: rows.iter().map(values).collect() }, merged).await?;
+    let columns = [
+        Column::TenantId,
+        Column::Code,
+        Column::ExternalId,
+        Column::Position,
+        Column::LastActivityAt,
+        Column::TouchedAt,
+        Column::Latest,
+    ];
+    let key = &[Column::TenantId, Column::Code, Column::ExternalId];
+    let raised = &[Column::Position, Column::LastActivityAt, Column::TouchedAt];
+    let merged = Existing::Merged { key, raised, replaced: &[Column::Latest] };
+    insert(txn, columns, rows.iter().map(values).collect(), merged).await?;
     Ok(())
 }
 
 /// The actors have seen what they did, and all before it.
 async fn come(txn: &Transaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now: Millis) -> Result<()> {
-    let row = |(&(user, view), visit): (&(UserId, ViewId), &Visit)| -> Vec<Value> {
-        vec![user.into(), view.into(), visit.position.into(), visit.visited_at.into(), now.into()]
+    let row = |(&(user, view), visit): (&(UserId, ViewId), &Visit)| {
+        [user.into(), view.into(), visit.position.into(), visit.visited_at.into(), now.into()]
     };
     super::member::raise(txn, visits.iter().map(row).collect()).await
 }
@@ -204,14 +211,8 @@ async fn see(
         drafts.iter().filter_map(of).filter(|pair| !visits.contains_key(pair)).collect();
     let pairs: Vec<(Value, Value)> = unknown.into_iter().map(|(user, view)| (user.into(), view.into())).collect();
     for pairs in pairs.chunks(PAIRS) {
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT m.user_id, m.view_id, ").push(Visit::COLUMNS).push(" FROM view_visit m WHERE 1 = 1");
-        push_pairs(&mut sql, ("m.user_id", "m.view_id"), pairs);
-        for row in sql.all(txn).await? {
-            if let Some(visit) = Visit::read(&row)? {
-                visits.insert((row.try_get("", "user_id")?, row.try_get("", "view_id")?), visit);
-            }
-        }
+        let found = statement::visited(txn, pairs).await?;
+        visits.extend(found.into_iter().map(|of| ((of.user_id, of.view_id), of.visit)));
     }
     let view = |draft: &Draft| {
         let row = rows.get(&draft.view).ok_or_else(|| Error::internal("a view vanished while being written"))?;

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use entity::ids::{UserId, ViewId};
-use sea_orm::Value;
+use entity::ids::UserId;
+use entity::prelude::*;
+use entity::view::{self, Entity as Views};
+use entity::view_visit::{Column, Entity as Visits};
+use sea_orm::sea_query::Func;
 
-use super::{Key, Row, TOUCH, View, Visit, find};
+use super::{Found, Key, Row, TOUCH, View, Visit, find};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -13,7 +16,6 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, check, user};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
 
 /// The most users who join or leave in one call.
 const USERS: usize = 10_000;
@@ -49,9 +51,9 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
                 return Ok(false);
             }
             let (id, position) = (row.id, row.position);
-            let values = rows.iter().map(|user| vec![(*user).into(), id.into(), position.into(), now.into()]);
-            let (columns, values) = (&["user_id", "view_id", "position", "joined_at"], values.collect());
-            insert(txn, Rows { table: "view_visit", columns, values }, Existing::Kept).await?;
+            let visits = rows.iter().map(|user| [(*user).into(), id.into(), position.into(), now.into()]).collect();
+            let columns = [Column::UserId, Column::ViewId, Column::Position, Column::JoinedAt];
+            insert(txn, columns, visits, Existing::Kept).await?;
             txn.tell(Notice::visits(tenant.id, id, &rows));
             Ok(true)
         });
@@ -67,7 +69,7 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
         return Err(busy());
     }
     let only = if let [user] = rows.as_slice() { Some(*user) } else { None };
-    let (row, visit) = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
+    let Found { row, visit } = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
     row.seen(visit)
 }
 
@@ -77,12 +79,11 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
     users.iter().try_for_each(|id| check::code("users", id))?;
     let users: BTreeSet<UserId> = user::find(app, tenant, users).await?.into_values().collect();
     let users: Vec<UserId> = users.into_iter().collect();
-    let (row, _) = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
+    let Found { row, .. } = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
     transaction!(app.db, |txn| {
         for users in users.chunks(LIST) {
-            let mut sql = Sql::new(txn);
-            sql.push("DELETE FROM view_visit WHERE view_id = ").bind(row.id).push(" AND user_id").among(users);
-            sql.run(txn).await?;
+            let theirs = Column::UserId.among(txn, users);
+            Visits::delete_many().filter(Column::ViewId.eq(row.id)).filter(theirs).exec(txn).await?;
         }
         txn.tell(Notice::visits(tenant.id, row.id, &users));
         Ok(())
@@ -109,7 +110,7 @@ pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Resul
     for _ in 0..TRIES {
         let found = find(&app.db.read, tenant, key, Some(user)).await?;
         let visited = match found {
-            Some((row, Some(visit))) => look(app, tenant, user, row, visit).await?,
+            Some(Found { row, visit: Some(visit) }) => look(app, tenant, user, row, visit).await?,
             _ if catalogue::current(app, tenant).await?.is_open(&key.code) => enter(app, tenant, user, key).await?,
             _ => return Err(key.missing()),
         };
@@ -127,15 +128,15 @@ async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit)
         if !touch(txn, &row, now).await? {
             return Ok(false);
         }
-        let mut sql = Sql::new(txn);
-        let greatest = sql.greatest();
-        sql.push(&format!("UPDATE view_visit SET position = {greatest}(position, ")).bind(row.position);
-        sql.push(&format!("), visited_at = {greatest}(COALESCE(visited_at, 0), ")).bind(now);
-        sql.push(") WHERE user_id = ").bind(user).push(" AND view_id = ").bind(row.id);
+        let position = Func::greatest([Expr::col(Column::Position), Expr::val(row.position)]);
+        let visited_at = Func::coalesce([Expr::col(Column::VisitedAt), Expr::val(0_i64)]);
+        let visited_at = Func::greatest([visited_at.into(), Expr::val(now)]);
+        let look = Visits::update_of_user(user).filter(Column::ViewId.eq(row.id));
+        let look = look.col_expr(Column::Position, position.into()).col_expr(Column::VisitedAt, visited_at.into());
         if before.position < row.position {
             txn.tell(Notice::visits(tenant.id, row.id, &[user]));
         }
-        Ok(sql.run(txn).await? > 0)
+        Ok(look.exec(txn).await?.rows_affected > 0)
     })?;
     Ok(is_done.then_some((row, now)))
 }
@@ -149,8 +150,7 @@ async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Op
         if !touch(txn, &row, now).await? {
             return Ok(None);
         }
-        let values = vec![user.into(), row.id.into(), row.position.into(), now.into(), now.into()];
-        raise(txn, vec![values]).await?;
+        raise(txn, vec![[user.into(), row.id.into(), row.position.into(), now.into(), now.into()]]).await?;
         txn.tell(Notice::visits(tenant.id, row.id, &[user]));
         Ok(Some((row, now)))
     })
@@ -159,16 +159,16 @@ async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Op
 /// Writes visits (user, view, position, visited at, joined at), none of which moves back. Who is not in the view joins.
 ///
 /// They come in the order of users, or two transactions could wait for each other.
-pub(super) async fn raise(txn: &Transaction, visits: Vec<Vec<Value>>) -> Result<()> {
-    let columns = &["user_id", "view_id", "position", "visited_at", "joined_at"];
-    let merged = Existing::Merged { key: &["user_id", "view_id"], raised: &["position", "visited_at"], replaced: &[] };
-    insert(txn, Rows { table: "view_visit", columns, values: visits }, merged).await?;
+pub(super) async fn raise(txn: &Transaction, visits: Vec<[Value; 5]>) -> Result<()> {
+    let columns = [Column::UserId, Column::ViewId, Column::Position, Column::VisitedAt, Column::JoinedAt];
+    let (key, raised) = (&[Column::UserId, Column::ViewId], &[Column::Position, Column::VisitedAt]);
+    insert(txn, columns, visits, Existing::Merged { key, raised, replaced: &[] }).await?;
     Ok(())
 }
 
 /// The row of a view, made now if there is none.
 async fn opened(txn: &Transaction, tenant: &Tenant, key: &Key, now: Millis) -> Result<Row> {
-    if let Some((row, _)) = find(txn, tenant, key, None).await? {
+    if let Some(Found { row, .. }) = find(txn, tenant, key, None).await? {
         return Ok(row);
     }
     let rows = super::lock(txn, tenant, std::slice::from_ref(key), now).await?;
@@ -182,11 +182,9 @@ async fn touch(txn: &Transaction, row: &Row, now: Millis) -> Result<bool> {
     if now - row.touched_at < TOUCH {
         return Ok(true);
     }
-    let ViewId(id) = row.id;
-    let mut sql = Sql::new(txn);
-    let greatest = sql.greatest();
-    sql.push(&format!("UPDATE view SET touched_at = {greatest}(touched_at, ")).bind(now).push(") WHERE id = ").bind(id);
-    Ok(sql.run(txn).await? > 0)
+    let touched_at = Func::greatest([Expr::col(view::Column::TouchedAt), Expr::val(now)]);
+    let touch = Views::update_many().col_expr(view::Column::TouchedAt, touched_at.into());
+    Ok(touch.filter(view::Column::Id.eq(row.id)).exec(txn).await?.rows_affected > 0)
 }
 
 fn busy() -> Error {

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::{UserId, ViewId};
+use entity::prelude::LIST;
 
-use super::list::push_view;
-use super::{Key, Row, View, Visit};
+use super::{Key, Row, View, Visit, statement};
 use crate::app::App;
 use crate::error::Result;
-use crate::sql::{LIST, Sql};
 
 /// Pairs of a user and a view that one statement looks for at the most.
 pub const PAIRS: usize = 2000;
@@ -61,14 +60,9 @@ impl Sight {
 /// Which views users are in, and what they have not seen of each: a range of `view_visit`'s key for each user, and a
 /// probe of `view`'s for each of his views.
 pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Unseen>>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT m.user_id, m.view_id, m.position AS m_position, a.position AS a_position FROM view_visit m");
-    push_view(&mut sql, "a", "m.view_id");
-    sql.push(" WHERE m.user_id").among(users);
     let mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>> = HashMap::with_capacity(users.len());
-    for row in sql.all(&app.db.read).await? {
-        let of = Unseen::of(row.try_get("", "a_position")?, row.try_get("", "m_position")?);
-        unseen.entry(row.try_get("", "user_id")?).or_default().insert(row.try_get("", "view_id")?, of);
+    for of in statement::unseen(app, users).await? {
+        unseen.entry(of.user_id).or_default().insert(of.view_id, Unseen::of(of.position, of.visited));
     }
     Ok(unseen)
 }
@@ -80,26 +74,17 @@ pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
 pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), Sight>> {
     let mut sights = HashMap::with_capacity(views.len() * users.len());
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT ").push(Row::COLUMNS).push(", NULL AS m_user_id, NULL AS m_position, NULL AS m_visited_at");
-        sql.push(" FROM view v WHERE v.id").among(views);
-        sql.push(" UNION ALL SELECT m.view_id, NULL, NULL, NULL, NULL, NULL, NULL, m.user_id, ").push(Visit::COLUMNS);
-        sql.push(" FROM view_visit m WHERE m.view_id").among(views).push(" AND m.user_id").among(users);
         let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
-        for row in sql.all(&app.db.read).await? {
-            let view: ViewId = row.try_get("", "v_id")?;
-            match row.try_get::<Option<UserId>>("", "m_user_id")? {
-                Some(user) => {
-                    visits.insert((view, user), Visit::read(&row)?);
-                }
-                None => {
-                    rows.insert(view, Arc::new(Row::read(&row)?));
-                }
+        for of in statement::sighted(app, views, users).await? {
+            if let Some((user, visit)) = of.user_id.zip(of.visit) {
+                visits.insert((of.row_id, user), visit);
+            } else if let Some(row) = of.row {
+                rows.insert(row.id, Arc::new(row));
             }
         }
         for (view, row) in &rows {
             let sight = |user: &UserId| {
-                let visit = visits.get(&(*view, *user)).copied().flatten();
+                let visit = visits.get(&(*view, *user)).copied();
                 ((*view, *user), Sight { row: row.clone(), visit })
             };
             sights.extend(users.iter().map(sight));

@@ -1,0 +1,97 @@
+//! Statements of a send that are written by hand: the head of the log, and the items of those who are addressed by name.
+
+use entity::ids::{Seq, UserId};
+use entity::inbox_item::State;
+use entity::prelude::*;
+use entity::tenant::{self, Entity as Tenants};
+use sea_orm::DbBackend;
+
+use super::write::LEAD;
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::preference;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// The head of a tenant's log.
+#[derive(DerivePartialModel)]
+#[sea_orm(entity = "tenant::Entity")]
+pub(super) struct Taken {
+    pub last_seq: Seq,
+    pub last_notification_id: i64,
+    pub published_at: Millis,
+    pub erased_count: i64,
+}
+
+/// Moves the head on by so many places and numbers, and returns it; nothing where the catalogue is at another version. A probe of
+/// `tenant`'s key, and another where a database cannot say what it has written.
+pub(super) async fn take(
+    txn: &Transaction,
+    tenant: &Tenant,
+    (seqs, ids): (i64, i64),
+    catalogue_version: i64,
+    now: Millis,
+) -> Result<Option<Taken>> {
+    let mut sql = Sql::new(txn);
+    sql.push("UPDATE tenant SET last_seq = last_seq + ").bind(seqs);
+    sql.push(", last_notification_id = last_notification_id + ").bind(ids);
+    sql.push(", published_at = CASE WHEN published_at > ").bind(now).push(" AND published_at <= ").bind(now + LEAD);
+    sql.push(" THEN published_at ELSE ").bind(now);
+    sql.push(" END WHERE id = ").bind(tenant.id).push(" AND catalogue_version = ").bind(catalogue_version);
+    if sql.backend() != DbBackend::MySql {
+        sql.push(" RETURNING last_seq, last_notification_id, published_at, erased_count");
+        return sql.row(txn).await;
+    }
+    if sql.run(txn).await? == 0 {
+        return Ok(None);
+    }
+    Ok(Tenants::of_tenant(tenant.id).into_partial_model().one(txn).await?)
+}
+
+/// Puts messages into the inboxes of those of their receivers who want them, and returns how many do: for each a probe of
+/// `notification_seq`, and of the keys of `message_type`, `users` and the preferences.
+pub(super) async fn messages(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<u64> {
+    let mut sql = Sql::new(txn);
+    push_items(&mut sql, tenant, "u.id = n.receiver_id", now);
+    sql.push(" AND n.seq").among(seqs).push(" AND ");
+    preference::push_wants(&mut sql, tenant, "u.id", "n");
+    sql.run(txn).await
+}
+
+/// Those of the messages that are in no inbox: for each a probe of `notification_seq` and of `inbox_item`'s key.
+pub(super) async fn nobodys(txn: &Transaction, tenant: &Tenant, seqs: &[Seq]) -> Result<Vec<Seq>> {
+    #[derive(FromQueryResult)]
+    struct Row {
+        seq: Seq,
+    }
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT n.seq FROM notification n WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").among(seqs);
+    sql.push(" AND NOT EXISTS (SELECT 1 FROM inbox_item i WHERE i.user_id = n.receiver_id AND i.seq = n.seq)");
+    Ok(sql.rows::<Row>(txn).await?.into_iter().map(|row| row.seq).collect())
+}
+
+/// Puts an announcement into the inboxes of those of the users who want it, and returns how many do: a probe of
+/// `notification_seq`, and for each user of the keys of `users` and the preferences.
+pub(super) async fn announcement(
+    txn: &Transaction,
+    tenant: &Tenant,
+    seq: Seq,
+    users: &[UserId],
+    now: Millis,
+) -> Result<u64> {
+    let mut sql = Sql::new(txn);
+    push_items(&mut sql, tenant, "u.tenant_id = n.tenant_id", now);
+    sql.push(" AND n.seq = ").bind(seq).push(" AND u.id").among(users).push(" AND ");
+    preference::push_wants(&mut sql, tenant, "u.id", "n");
+    sql.run(txn).await
+}
+
+/// What has expired before it could be published is nobody's.
+fn push_items(sql: &mut Sql, tenant: &Tenant, users: &str, now: Millis) {
+    sql.push("INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT u.id, n.seq, n.type_id, ");
+    sql.push(&format!("{}, n.expires_at FROM notification n ", State::Fresh as i16));
+    sql.push("JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ").push(users);
+    sql.push(" WHERE n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND (n.expires_at IS NULL OR n.expires_at > ").bind(now).push(")");
+}

@@ -1,0 +1,178 @@
+//! Statements about views that are written by hand: those that look at many users or views at once.
+
+use entity::ids::{UserId, ViewId};
+use entity::prelude::*;
+use sea_orm::DbBackend;
+
+use super::{Key, Row, Visit};
+use crate::app::App;
+use crate::database::Transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::sql::Sql;
+
+/// The columns of a view `v`, as they are read into `row_`.
+const ROW: &str = "v.id AS row_id, v.code AS row_key_code, v.external_id AS row_key_id, v.position AS row_position, \
+    v.last_activity_at AS row_last_activity_at, v.latest AS row_latest, v.touched_at AS row_touched_at";
+
+/// A view in a user's list.
+#[derive(FromQueryResult)]
+pub(super) struct Listed {
+    pub user_id: UserId,
+    #[sea_orm(nested(prefix = "row_"))]
+    pub row: Row,
+    #[sea_orm(nested(prefix = "visit_"))]
+    pub visit: Visit,
+}
+
+/// A view of a user at its place among theirs.
+#[derive(FromQueryResult)]
+pub(super) struct Placed {
+    place: i64,
+    /// Unread in all of the user's views.
+    pub total: i64,
+    #[sea_orm(nested)]
+    pub listed: Listed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    All,
+    Unread,
+}
+
+/// The most recently active views of each user, most recently first: a range of `view_visit`'s key for each, a probe of `view`'s
+/// for each of their visits, and another for those that are shown. Costs the number of their views, not what is in them.
+///
+/// The users' ids are constants, as MySQL wants them, and what is sorted holds no text.
+pub(super) async fn newest(app: &App, users: &[UserId], first: usize, which: Which) -> Result<Vec<Placed>> {
+    let mut sql = Sql::new(&app.db.read);
+    let integer = if sql.backend() == DbBackend::MySql { "SIGNED" } else { "BIGINT" };
+    sql.push("SELECT ").push(ROW);
+    sql.push(", x.user_id, x.position AS visit_position, x.visited_at AS visit_visited_at, x.place, x.total FROM (");
+    sql.push("SELECT m.user_id, m.view_id, m.position, m.visited_at, ");
+    sql.push("ROW_NUMBER() OVER (PARTITION BY m.user_id ORDER BY COALESCE(a.last_activity_at, 0) DESC, a.id DESC) ");
+    sql.push("AS place, CAST(SUM(a.position - m.position) OVER (PARTITION BY m.user_id) AS ").push(integer);
+    sql.push(") AS total FROM view_visit m");
+    push_view(&mut sql, "a", "m.view_id");
+    sql.push(" WHERE m.user_id").among(users);
+    if which == Which::Unread {
+        sql.push(" AND a.position > m.position");
+    }
+    sql.push(") x");
+    push_view(&mut sql, "v", "x.view_id");
+    sql.push(" WHERE x.place <= ").bind(i64::try_from(first).unwrap_or(i64::MAX));
+    let mut newest: Vec<Placed> = sql.rows(&app.db.read).await?;
+    newest.sort_by_key(|of| of.place);
+    Ok(newest)
+}
+
+/// Adds the view with an id of what stands before. PostgreSQL would sooner hash tens of thousands of views than look up
+/// two hundred, and does not where it is to look up each by itself.
+fn push_view(sql: &mut Sql, alias: &str, id: &str) {
+    if sql.backend() == DbBackend::Postgres {
+        sql.push(&format!(" CROSS JOIN LATERAL (SELECT * FROM view WHERE view.id = {id} LIMIT 1) {alias}"));
+    } else {
+        sql.push(&format!(" JOIN view {alias} ON {alias}.id = {id}"));
+    }
+}
+
+/// Views by their keys: probes of `view_external_id`, and of `view_visit`'s key for each user.
+pub(super) async fn these(app: &App, tenant: &Tenant, users: &[UserId], keys: &[Key]) -> Result<Vec<Listed>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(ROW).push(", m.user_id, m.position AS visit_position, m.visited_at AS visit_visited_at ");
+    sql.push("FROM view v JOIN view_visit m ON m.view_id = v.id AND m.user_id").among(users);
+    sql.push(" WHERE v.tenant_id = ").bind(tenant.id).push(" AND ");
+    let pairs: Vec<(Value, Value)> = keys.iter().map(|key| (key.code.clone().into(), key.id.clone().into())).collect();
+    push_pairs(&mut sql, ("v.code", "v.external_id"), &pairs);
+    sql.rows(&app.db.read).await
+}
+
+/// How far a user has seen a view of theirs.
+#[derive(FromQueryResult)]
+pub(super) struct Unseen {
+    pub user_id: UserId,
+    pub view_id: ViewId,
+    pub visited: i64,
+    pub position: i64,
+}
+
+/// Which views users are in: a range of `view_visit`'s key for each user, and a probe of `view`'s for each of their views.
+pub(super) async fn unseen(app: &App, users: &[UserId]) -> Result<Vec<Unseen>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT m.user_id, m.view_id, m.position AS visited, a.position FROM view_visit m");
+    push_view(&mut sql, "a", "m.view_id");
+    sql.push(" WHERE m.user_id").among(users);
+    sql.rows(&app.db.read).await
+}
+
+/// A view, or else a user's visit to it.
+#[derive(FromQueryResult)]
+pub(super) struct Sighted {
+    pub row_id: ViewId,
+    pub user_id: Option<UserId>,
+    #[sea_orm(nested(prefix = "row_"))]
+    pub row: Option<Row>,
+    #[sea_orm(nested(prefix = "visit_"))]
+    pub visit: Option<Visit>,
+}
+
+/// Views, each once, and users' visits to them: a probe of `view_visit`'s key a pair.
+pub(super) async fn sighted(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Vec<Sighted>> {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(ROW).push(", NULL AS user_id, NULL AS visit_position, NULL AS visit_visited_at");
+    sql.push(" FROM view v WHERE v.id").among(views);
+    sql.push(" UNION ALL SELECT m.view_id, NULL, NULL, NULL, NULL, NULL, NULL, m.user_id, m.position, m.visited_at");
+    sql.push(" FROM view_visit m WHERE m.view_id").among(views).push(" AND m.user_id").among(users);
+    sql.rows(&app.db.read).await
+}
+
+/// An idempotency key, and what it was used for.
+#[derive(FromQueryResult)]
+pub(super) struct Used {
+    pub view_id: ViewId,
+    pub idempotency_key: String,
+    pub fingerprint: i64,
+}
+
+/// Those of the pairs of a view and an idempotency key that were used: probes of `activity_key`'s key.
+pub(super) async fn used(txn: &Transaction, pairs: &[(Value, Value)]) -> Result<Vec<Used>> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT k.view_id, k.idempotency_key, k.fingerprint FROM activity_key k WHERE ");
+    push_pairs(&mut sql, ("k.view_id", "k.idempotency_key"), pairs);
+    sql.rows(txn).await
+}
+
+/// A user's visit to a view.
+#[derive(FromQueryResult)]
+pub(super) struct Visited {
+    pub user_id: UserId,
+    pub view_id: ViewId,
+    #[sea_orm(nested)]
+    pub visit: Visit,
+}
+
+/// The visits of pairs of a user and a view: probes of `view_visit`'s key.
+pub(super) async fn visited(txn: &Transaction, pairs: &[(Value, Value)]) -> Result<Vec<Visited>> {
+    let mut sql = Sql::new(txn);
+    sql.push("SELECT m.user_id, m.view_id, m.position, m.visited_at FROM view_visit m WHERE ");
+    push_pairs(&mut sql, ("m.user_id", "m.view_id"), pairs);
+    sql.rows(txn).await
+}
+
+/// Adds `(…)`: two columns hold one of the pairs. Each pair is a probe of an index over both; at most 256, for SQLite nests no
+/// deeper than 1,000. Padded as `Sql::among` is. No pair at all matches nothing.
+fn push_pairs(sql: &mut Sql, (first, second): (&str, &str), pairs: &[(Value, Value)]) {
+    let Some(last) = pairs.last() else {
+        sql.push("1 = 0");
+        return;
+    };
+    debug_assert!(pairs.len() <= 256, "{} pairs", pairs.len());
+    for place in 0..pairs.len().next_power_of_two() {
+        let (one, other) = pairs.get(place).unwrap_or(last);
+        sql.push(if place > 0 { " OR (" } else { "((" });
+        sql.push(first).push(" = ").bind(one.clone()).push(" AND ");
+        sql.push(second).push(" = ").bind(other.clone()).push(")");
+    }
+    sql.push(")");
+}
