@@ -119,9 +119,10 @@ impl TestApp {
         let panic_at = Arc::<Mutex<Option<&'static str>>>::default();
         let panics = panic_at.clone();
         db.observe(move |info| {
-            let part = panics.lock().unwrap().take_if(|part| info.statement.sql.contains(*part));
+            let text = info.statement.sql.replace(['"', '`'], "");
+            let part = panics.lock().unwrap().take_if(|part| text.contains(*part));
             assert!(part.is_none(), "the test wants whoever asks this to panic");
-            if !BACKGROUND.iter().any(|part| info.statement.sql.contains(part)) {
+            if !BACKGROUND.iter().any(|part| text.contains(part)) {
                 counter.fetch_add(1, Ordering::SeqCst);
             }
         });
@@ -212,13 +213,13 @@ impl Listening {
     }
 }
 
-/// Parts of the statements that the loops of the background ask again and again, whatever happens: they do not count.
+/// Parts of the statements (without quotes) that the loops of the background ask again and again, whatever happens: they do not count.
 const BACKGROUND: [&str; 5] = [
-    "FROM schedule s WHERE s.publish_at",
+    "FROM schedule WHERE schedule.publish_at",
     "FROM chore",
-    "FROM job j WHERE j.id > ",
-    "last_seq, catalogue_version FROM tenant",
-    "WHERE n.expires_at > ",
+    "FROM job WHERE job.id > ",
+    "tenant.last_seq, tenant.catalogue_version FROM tenant",
+    "WHERE notification.expires_at > ",
 ];
 
 /// The settings of a server over the database at `url`.
