@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use entity::ids::{Seq, TenantId, TypeId, UserId, ViewId};
+use entity::prelude::*;
+use entity::{notification, tenant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::overview::{Overview, Wish};
@@ -33,7 +35,6 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::Item;
 use crate::error::Result;
-use crate::sql::{LIST, Sql};
 use audience::Reader;
 use mailbox::{Mailbox, Slot};
 use room::Room;
@@ -155,12 +156,12 @@ pub async fn look(app: &App) -> Result<()> {
 }
 
 async fn look_at(app: &App, tenants: &[TenantId], now: Millis) -> Result<()> {
+    use tenant::Column;
     let db = &app.db.read;
-    let mut sql = Sql::new(db);
-    sql.push("SELECT id, last_seq, catalogue_version FROM tenant WHERE id").among(tenants);
-    for row in sql.all(db).await? {
-        let (last_seq, catalogue_version) = (row.try_get("", "last_seq")?, row.try_get("", "catalogue_version")?);
-        app.live.tell(row.try_get("", "id")?, Event::Head { last_seq, catalogue_version });
+    let heads = tenant::Entity::find().filter(Column::Id.among(db, tenants)).select_only();
+    let heads = heads.columns([Column::Id, Column::LastSeq, Column::CatalogueVersion]);
+    for (tenant, last_seq, catalogue_version) in heads.into_tuple().all(db).await? {
+        app.live.tell(tenant, Event::Head { last_seq, catalogue_version });
     }
     let mut gone: HashMap<TenantId, Vec<Seq>> = HashMap::new();
     for (tenant, seq) in expired(app, tenants, (app.live.expired_upto.load(Ordering::Relaxed), now)).await? {
@@ -175,9 +176,9 @@ async fn look_at(app: &App, tenants: &[TenantId], now: Millis) -> Result<()> {
 
 /// What expired after an instant and up to another.
 async fn expired(app: &App, tenants: &[TenantId], (after, upto): (Millis, Millis)) -> Result<Vec<(TenantId, Seq)>> {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT n.tenant_id, n.seq FROM notification n WHERE n.expires_at > ").bind(after);
-    sql.push(" AND n.expires_at <= ").bind(upto).push(" AND n.seq IS NOT NULL AND n.tenant_id").among(tenants);
-    let rows = sql.all(&app.db.read).await?;
-    rows.iter().map(|row| Ok((row.try_get("", "tenant_id")?, row.try_get("", "seq")?))).collect()
+    use notification::Column;
+    let expired = notification::Entity::find().filter(Column::ExpiresAt.gt(after)).filter(Column::ExpiresAt.lte(upto));
+    let expired = expired.filter(Column::Seq.is_not_null()).filter(Column::TenantId.among(&app.db.read, tenants));
+    let expired = expired.select_only().column(Column::TenantId).column(Column::Seq);
+    Ok(expired.into_tuple().all(&app.db.read).await?)
 }

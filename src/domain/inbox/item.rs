@@ -1,10 +1,13 @@
 //! An inbox item with all that is shown of it, read in one row.
 
+mod statement;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
 
-use entity::ids::{Seq, TypeId, UserId};
+use entity::ids::{Seq, UserId};
+use entity::prelude::FromQueryResult;
 use sea_orm::QueryResult;
 use serde_json::Value;
 
@@ -17,7 +20,8 @@ use crate::domain::notification::Kind;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::Profile;
 use crate::error::{Error, Result};
-use crate::sql::Sql;
+
+pub use statement::{CONTENT_COLUMNS, Own, Row, STATE_COLUMNS, Shown, push_columns, push_content_joins, push_joins};
 
 /// A user's item: his state of it, and what all who have it share.
 #[derive(Clone, Debug)]
@@ -59,7 +63,7 @@ struct Rendered {
     link: OnceLock<Option<String>>,
 }
 
-/// What rows of one tenant have shown, by seq.
+/// What rows of one statement have shown, by seq.
 #[derive(Debug, Default)]
 pub struct Contents(HashMap<Seq, Arc<Content>>);
 
@@ -72,49 +76,26 @@ struct OwnText {
     params: Value,
 }
 
-/// The columns of the item `i` itself.
-pub const STATE_COLUMNS: &str = "i.user_id AS item_user_id, i.seq AS item_seq, i.type_id AS item_type_id, \
-    i.state AS item_state, i.read_at AS item_read_at, i.archived_at AS item_archived_at, \
-    i.expires_at AS item_expires_at, (SELECT m.read_at FROM read_mark m WHERE m.user_id = i.user_id AND \
-    m.type_id = i.type_id AND m.read_upto >= i.seq ORDER BY m.read_upto LIMIT 1) AS item_mark_read_at";
-
-/// The columns of what is shown of the notification `n` and its action `a`.
-pub const CONTENT_COLUMNS: &str = "n.id AS item_notification, n.kind AS item_kind, n.type_id AS item_content_type_id, \
-    n.title AS item_title, n.body AS item_body, n.link AS item_link, n.params AS item_params, n.data AS item_data, \
-    n.published_at AS item_published_at, n.updated_at AS item_updated_at, n.target_type AS item_target_type, n.target_id AS item_target_id, \
-    a.code AS item_action";
-
-/// Adds the columns that [`Item::read`] wants; see [`push_joins`] for the tables.
-pub fn push_columns(sql: &mut Sql) {
-    sql.push(STATE_COLUMNS).push(", ").push(CONTENT_COLUMNS).push(", ").push(&Profile::columns("s"));
-}
-
-/// Adds the sender `s` and the action `a` to the notification `n`: two probes of primary keys.
-pub fn push_content_joins(sql: &mut Sql) {
-    sql.push(" LEFT JOIN users s ON s.id = n.sender_id LEFT JOIN action a ON a.id = n.action_id");
-}
-
-/// Adds the notification `n`, its sender `s` and its action `a` to the item `i`: three probes of unique keys.
-pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
-    sql.push(" LEFT JOIN notification n ON n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.seq = i.seq");
-    push_content_joins(sql);
-}
-
 /// A user's item by its seq, if it has neither expired nor been retracted; his inbox need not be synced, for whoever
 /// knows an id has seen it, and the notification itself says what became of it.
 pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<Option<Item>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ");
-    push_columns(&mut sql);
-    sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
-    push_joins(&mut sql, tenant);
-    sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq = ").bind(seq);
-    sql.push(" AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at > ").bind(app.now()).push(")");
-    match sql.one(&app.db.read).await? {
-        Some(row) => Item::read(&row, &catalogue),
-        None => Ok(None),
+    let row = statement::one(app, tenant, user, seq).row::<Option<Row>>(&app.db.read).await?;
+    row.flatten().map(|row| Item::of(row, &catalogue)).transpose()
+}
+
+impl Contents {
+    /// The item of a row that has one with a notification; those with the same notification share its content.
+    pub fn item(&mut self, row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Item> {
+        let own = Own::from_query_result(row, "")?;
+        let content = match self.0.entry(own.seq) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => {
+                let shown = Shown::from_query_result(row, "")?;
+                unknown.insert(Arc::new(Content::of(shown, catalogue)?)).clone()
+            }
+        };
+        Ok(Item::over(own, content))
     }
 }
 
@@ -124,43 +105,26 @@ impl Item {
         self.content.weight()
     }
 
-    /// The item of a row, with its content, if there is one in it. An item whose notification is past the retention window
-    /// is as good as gone.
-    pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Option<Self>> {
-        Self::read_among(row, catalogue, &mut Contents::default())
-    }
-
-    /// The same among the rows of one catalogue, of whom those with the same notification share its content.
-    pub fn read_among(row: &QueryResult, catalogue: &Arc<Catalogue>, contents: &mut Contents) -> Result<Option<Self>> {
-        if row.try_get::<Option<i64>>("", "item_notification")?.is_none() {
-            return Ok(None);
-        }
-        let seq = row.try_get("", "item_seq")?;
-        let content = match contents.0.entry(seq) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => unknown.insert(Arc::new(Content::read(row, catalogue)?)).clone(),
-        };
-        Self::over(row, content).map(Some)
+    /// The item of a row, by the catalogue of its statement.
+    pub fn of(row: Row, catalogue: &Arc<Catalogue>) -> Result<Self> {
+        Ok(Self::over(row.own, Arc::new(Content::of(row.shown, catalogue)?)))
     }
 
     /// The item of a row, whose content is known.
-    pub fn over(row: &QueryResult, content: Arc<Content>) -> Result<Self> {
-        let state: State = row.try_get("", "item_state")?;
-        let mark: Option<Millis> = row.try_get("", "item_mark_read_at")?;
-        let own: Option<Millis> = row.try_get("", "item_read_at")?;
-        Ok(Self {
-            user: row.try_get("", "item_user_id")?,
-            seq: row.try_get("", "item_seq")?,
-            state,
-            read_at: match state {
-                State::Fresh => mark,
-                State::Read | State::ArchivedRead => own.or(mark),
+    pub fn over(own: Own, content: Arc<Content>) -> Self {
+        Self {
+            user: own.user,
+            seq: own.seq,
+            state: own.state,
+            read_at: match own.state {
+                State::Fresh => own.mark_read_at,
+                State::Read | State::ArchivedRead => own.read_at.or(own.mark_read_at),
                 State::KeptUnread | State::ArchivedUnread => None,
             },
-            archived_at: row.try_get("", "item_archived_at")?,
-            expires_at: row.try_get("", "item_expires_at")?,
+            archived_at: own.archived_at,
+            expires_at: own.expires_at,
             content,
-        })
+        }
     }
 
     /// Whether another user's item shows the same, whose content is the very same.
@@ -180,29 +144,30 @@ impl Item {
 }
 
 impl Content {
-    /// What is shown of the notification of a row.
-    pub fn read(row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Self> {
-        let type_id: TypeId = row.try_get("", "item_content_type_id")?;
-        let target_id: Option<String> = row.try_get("", "item_target_id")?;
-        let target_type: Option<String> = row.try_get("", "item_target_type")?;
+    /// What is shown of the notification of a row, by the catalogue of its statement.
+    pub fn of(row: Shown, catalogue: &Arc<Catalogue>) -> Result<Self> {
+        let missing = || Error::internal(format!("message type {} is not in the catalogue", row.item_content_type_id));
         Ok(Self {
-            notification: row.try_get("", "item_notification")?,
-            kind: row.try_get("", "item_kind")?,
-            message_type: catalogue
-                .type_by_id(type_id)
-                .cloned()
-                .ok_or_else(|| Error::internal(format!("message type {type_id} is not in the catalogue")))?,
-            published_at: row.try_get("", "item_published_at")?,
-            updated_at: row.try_get("", "item_updated_at")?,
-            data: json(row.try_get("", "item_data")?)?,
-            sender: Profile::read(row, "s")?,
-            target: target_type.zip(target_id).map(|(target_type, id)| Target { target_type, id }),
-            action: row.try_get("", "item_action")?,
+            notification: row.item_notification,
+            kind: row.item_kind,
+            message_type: catalogue.type_by_id(row.item_content_type_id).cloned().ok_or_else(missing)?,
+            published_at: row.item_published_at,
+            updated_at: row.item_updated_at,
+            data: json(row.item_data)?,
+            sender: row.s_id.zip(row.s_external_id).map(|(id, external_id)| Profile {
+                id,
+                external_id,
+                name: row.s_name,
+                avatar_url: row.s_avatar_url,
+                locale: row.s_locale,
+            }),
+            target: row.item_target_type.zip(row.item_target_id).map(|(target_type, id)| Target { target_type, id }),
+            action: row.item_action,
             own: OwnText {
-                title: row.try_get("", "item_title")?,
-                body: row.try_get("", "item_body")?,
-                link: row.try_get("", "item_link")?,
-                params: json(row.try_get("", "item_params")?)?.unwrap_or_default(),
+                title: row.item_title,
+                body: row.item_body,
+                link: row.item_link,
+                params: json(row.item_params)?.unwrap_or_default(),
             },
             catalogue: catalogue.clone(),
             rendered: Rendered::default(),

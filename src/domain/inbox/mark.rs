@@ -3,12 +3,16 @@
 //! Each is one transaction over the user's locked row: the inbox is synced, then the state changed. Reading
 //! everything of a type raises a mark instead of touching the items, whatever their number.
 
+mod statement;
 mod step;
 
 use entity::ids::{Seq, TypeId, UserId};
+use entity::inbox_item::{Column, Entity as InboxItem, State};
+use entity::prelude::{Among, ColumnTrait, Existing, Expr, LIST, OfUser, QueryFilter, QuerySelect, insert};
+use entity::read_mark;
+use entity::user::{self, Entity as User};
+use sea_orm::UpdateMany;
 
-use super::page::push_target;
-use super::shelf::{Part, Place, State, push_range};
 use super::sync;
 use crate::app::App;
 use crate::clock::Millis;
@@ -18,7 +22,7 @@ use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::{Error, Result};
-use crate::sql::{Existing, LIST, Rows, Sql, insert};
+use statement::{Concerned, Unread};
 use step::{Step, steps};
 
 /// Which of a user's items.
@@ -94,10 +98,8 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
         }
         people::changed(txn, tenant, &[user]).await?;
         if only.is_none() {
-            let mut sql = Sql::new(txn);
-            sql.push("UPDATE users SET seen_seq = ").bind(end).push(" WHERE id = ").bind(user);
-            sql.push(" AND seen_seq < ").bind(end);
-            sql.run(txn).await?;
+            let seen = User::update_of_user(user).col_expr(user::Column::SeenSeq, Expr::val(end));
+            seen.filter(user::Column::SeenSeq.lt(end)).exec(txn).await?;
         }
         Ok(())
     })?;
@@ -139,25 +141,16 @@ impl Inbox<'_> {
     /// Raises the read mark of a type, if that makes anything read; returns how much. The items stay untouched but for
     /// those that were kept unread.
     async fn read_all(&self, kind: TypeId, up_to: Seq) -> Result<u64> {
-        let mut sql = Sql::new(self.txn);
-        sql.push("SELECT ");
-        for (name, range) in [("fresh", (State::Fresh, Part::AboveMark)), ("kept", (State::KeptUnread, Part::All))] {
-            sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
-            push_range(&mut sql, self.user.into(), kind.into(), range, self.now);
-            sql.push(" AND i.seq <= ").bind(up_to).push(&format!(") AS {name}, "));
-        }
-        sql.push("COALESCE((SELECT MAX(m.read_upto) FROM read_mark m WHERE m.user_id = ").bind(self.user);
-        sql.push(" AND m.type_id = ").bind(kind).push("), 0) AS mark");
-        let Some(row) = sql.one(self.txn).await? else { return Ok(0) };
-        let (fresh, kept): (i64, i64) = (row.try_get("", "fresh")?, row.try_get("", "kept")?);
+        let unread = statement::unread(self, kind, up_to).row(self.txn).await?;
+        let Some(Unread { fresh, kept, mark }) = unread else { return Ok(0) };
         if kept > 0 {
             self.step(&Step::KEPT_TO_READ, kind, &Which::UpTo(up_to, None)).await?;
         }
         if fresh > 0 {
-            tally::read(self.txn, self.user, kind, (row.try_get("", "mark")?, up_to), self.now).await?;
-            let values = vec![vec![self.user.into(), kind.into(), up_to.into(), self.now.into()]];
-            let columns = &["user_id", "type_id", "read_upto", "read_at"];
-            insert(self.txn, Rows { table: "read_mark", columns, values }, Existing::Kept).await?;
+            use read_mark::Column::{ReadAt, ReadUpto, TypeId, UserId};
+            tally::read(self.txn, self.user, kind, (mark, up_to), self.now).await?;
+            let mark = [self.user.into(), kind.into(), up_to.into(), self.now.into()];
+            insert(self.txn, [UserId, TypeId, ReadUpto, ReadAt], vec![mark], Existing::Kept).await?;
         }
         Ok((fresh + kept).unsigned_abs())
     }
@@ -183,25 +176,14 @@ impl Inbox<'_> {
     }
 
     async fn step(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<u64> {
-        let seqs = self.concerned(step, kind, which).await?;
+        let concerned: Vec<Concerned> = statement::concerned(self, step, kind, which).rows(self.txn).await?;
+        let seqs: Vec<Seq> = concerned.into_iter().map(|item| item.seq).collect();
         for seqs in seqs.chunks(LIST) {
-            let mut sql = Sql::new(self.txn);
-            if let Some(to) = step.to {
-                sql.push(&format!("UPDATE inbox_item SET state = {}", to as i16));
-                if matches!(to, State::Read | State::ArchivedRead) && !step.was_read {
-                    sql.push(", read_at = ").bind(self.now);
-                }
-                if matches!(to, State::KeptUnread | State::ArchivedUnread) {
-                    sql.push(", read_at = NULL");
-                }
-                if to.is_archived() != step.from.is_archived() {
-                    sql.push(", archived_at = ").bind(to.is_archived().then_some(self.now));
-                }
-            } else {
-                sql.push("DELETE FROM inbox_item");
+            let these = Column::Seq.among(self.txn, seqs);
+            match step.to {
+                Some(to) => drop(self.put(step, to).filter(these).exec(self.txn).await?),
+                None => drop(InboxItem::delete_of_user(self.user).filter(these).exec(self.txn).await?),
             }
-            sql.push(" WHERE user_id = ").bind(self.user).push(" AND seq").among(seqs);
-            sql.run(self.txn).await?;
             match step.makes_read() {
                 0 => {}
                 by => tally::marked(self.txn, self.tenant, seqs, by).await?,
@@ -210,28 +192,24 @@ impl Inbox<'_> {
         Ok(seqs.len() as u64)
     }
 
-    /// The items that a step changes.
-    async fn concerned(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<Vec<Seq>> {
-        let mut sql = Sql::new(self.txn);
-        sql.push("SELECT i.seq FROM inbox_item i");
-        if let Which::UpTo(_, Some(target)) = which {
-            sql.push(" JOIN notification n ON n.tenant_id = ").bind(self.tenant.id).push(" AND n.seq = i.seq");
-            push_target(&mut sql, "n", target);
+    /// The change of a step that brings items to another state.
+    fn put(&self, step: &Step, to: State) -> UpdateMany<InboxItem> {
+        let mut put = InboxItem::update_of_user(self.user).col_expr(Column::State, Expr::val(to));
+        if matches!(to, State::Read | State::ArchivedRead) && !step.was_read {
+            put = put.col_expr(Column::ReadAt, Expr::val(self.now));
         }
-        sql.push(" WHERE ");
-        push_range(&mut sql, Place::from(self.user), Place::from(kind), (step.from, step.part), self.now);
-        match which {
-            Which::Items(seqs) => sql.push(" AND i.seq").among(seqs),
-            Which::UpTo(up_to, _) => sql.push(" AND i.seq <= ").bind(*up_to),
-        };
-        sql.all(self.txn).await?.iter().map(|row| Ok(row.try_get("", "seq")?)).collect()
+        if matches!(to, State::KeptUnread | State::ArchivedUnread) {
+            put = put.col_expr(Column::ReadAt, Expr::val(None::<Millis>));
+        }
+        if to.is_archived() != step.from.is_archived() {
+            put = put.col_expr(Column::ArchivedAt, Expr::val(to.is_archived().then_some(self.now)));
+        }
+        put
     }
 
     async fn types_of(&self, which: &Which<'_>) -> Result<Vec<TypeId>> {
         let Which::Items(seqs) = which else { return Ok(Vec::new()) };
-        let mut sql = Sql::new(self.txn);
-        sql.push("SELECT DISTINCT type_id FROM inbox_item WHERE user_id = ").bind(self.user);
-        sql.push(" AND seq").among(seqs);
-        sql.all(self.txn).await?.iter().map(|row| Ok(row.try_get("", "type_id")?)).collect()
+        let these = InboxItem::of_user(self.user).filter(Column::Seq.among(self.txn, seqs));
+        Ok(these.select_only().column(Column::TypeId).distinct().into_tuple().all(self.txn).await?)
     }
 }

@@ -5,19 +5,22 @@
 //! and since every change of what a user hears takes the same lock, it falls before or after the whole of it.
 
 mod lock;
+mod statement;
 
 use entity::ids::{ChannelId, Seq, UserId};
+use entity::prelude::{Among, ColumnTrait, EntityTrait, Expr, LIST, QueryFilter, QueryOrder, QuerySelect};
+use entity::publication::{self, Entity as Publication};
+use entity::user::{self, Entity as User};
 
 use super::amend::{self, Subjects};
-use super::standing::NEWEST;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
-use crate::domain::{preference, tally, user};
+use crate::domain::{tally, user as people};
 use crate::error::Result;
-use crate::sql::{LIST, Sql};
 use lock::{Head, Held, Locked, lock, missing};
+use statement::Fresh;
 
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -83,7 +86,7 @@ pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Resul
 }
 
 async fn all_found(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Result<()> {
-    if missing.is_empty() { Ok(()) } else { user::lost(txn, tenant).await }
+    if missing.is_empty() { Ok(()) } else { people::lost(txn, tenant).await }
 }
 
 /// What came of a step.
@@ -110,7 +113,7 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, 
     let (mut behind, mut moved, mut made, mut near_items) = (Vec::new(), near.len() as u64, 0, 0);
     let mut looked_at = 0;
     if !near.is_empty() {
-        let items = walk_log(txn, tenant, &near, end, now).await?;
+        let items = statement::walk_log(txn, tenant, &near, end, now).run(txn).await?;
         let subjects = Some(Subjects::ALL).filter(|_| near.iter().any(|of| of.cursor < amended));
         move_cursors(txn, tenant, &near, end, Moved { items, subjects, now }).await?;
         near_items = items;
@@ -137,84 +140,29 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, 
     Ok(Pulled { end, behind, missing, moved, items: near_items + made })
 }
 
-/// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
-/// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
-async fn walk_log(txn: &Transaction, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Result<u64> {
-    let start = users.iter().map(|of| of.cursor).min().unwrap_or(end);
-    let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
-    let mut sql = Sql::new(txn);
-    push_insert(&mut sql, "u.id");
-    sql.push(" JOIN users u ON u.id").among(&ids);
-    sql.push(" WHERE p.tenant_id = ")
-        .bind(tenant.id)
-        .push(" AND p.seq > ")
-        .bind(start)
-        .push(" AND p.seq <= ")
-        .bind(end);
-    sql.push(" AND p.seq > u.cursor_seq AND (p.channel_id = ").bind(tenant.everyone);
-    // Not EXISTS, which PostgreSQL would turn into a hash of all that the user is subscribed to.
-    sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
-    sql.push(" AND s.since_seq < p.seq) IS NOT NULL)");
-    push_conditions(&mut sql, tenant, "u.id", now);
-    sql.run(txn).await
-}
-
 /// From the user's channels to the log: those of his channels that have something new, then the range of each
 /// (`publication`'s key). Costs his channels and what is new on them, however long the log. Returns how far it came, and
 /// how many items that made.
 async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<(Seq, u64)> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
-    sql.push(" AND ").push(NEWEST).push(" > ").bind(of.cursor).push(" AND ").push(NEWEST).push(" > s.since_seq");
-    let rows = sql.all(txn).await?;
-    let mut channels: Vec<ChannelId> =
-        rows.iter().map(|row| row.try_get("", "channel_id")).collect::<std::result::Result<_, _>>()?;
+    use publication::Column;
+    let fresh: Vec<Fresh> = statement::fresh(txn, of).rows(txn).await?;
+    let mut channels: Vec<ChannelId> = fresh.into_iter().map(|of| of.channel_id).collect();
     channels.push(tenant.everyone);
 
     let mut reached = end;
     // Each list of channels has its part of the items.
-    let most = (ITEMS_PER_TRANSACTION / channels.chunks(LIST).len() as u64).max(1).cast_signed();
-    for channels in channels.chunks(LIST).filter(|_| end.0 - of.cursor.0 > most) {
-        let mut sql = Sql::new(txn);
-        sql.push("SELECT p.seq FROM publication p WHERE p.channel_id").among(channels);
-        sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
-        sql.push(" ORDER BY p.seq LIMIT 1 OFFSET ").bind(most);
-        if let Some(row) = sql.one(txn).await? {
-            reached = row.try_get("", "seq")?;
-        }
+    let most = (ITEMS_PER_TRANSACTION / channels.chunks(LIST).len() as u64).max(1);
+    for channels in channels.chunks(LIST).filter(|_| end.0 - of.cursor.0 > most.cast_signed()) {
+        let new = Publication::find().filter(Column::ChannelId.among(txn, channels));
+        let new = new.filter(Column::Seq.gt(of.cursor)).filter(Column::Seq.lte(reached)).order_by_asc(Column::Seq);
+        let beyond = new.offset(most).select_only().column(Column::Seq).into_tuple::<Seq>().one(txn).await?;
+        reached = beyond.unwrap_or(reached);
     }
-    let (mut items, user) = (0, of.user.to_string());
+    let mut items = 0;
     for channels in channels.chunks(LIST) {
-        let mut sql = Sql::new(txn);
-        push_insert(&mut sql, &user);
-        sql.push(" WHERE p.channel_id").among(channels);
-        sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(reached);
-        sql.push(" AND (p.channel_id = ")
-            .bind(tenant.everyone)
-            .push(" OR (SELECT s.since_seq FROM subscription s WHERE ");
-        sql.push("s.user_id = ").bind(of.user).push(" AND s.channel_id = p.channel_id) < p.seq)");
-        push_conditions(&mut sql, tenant, &user, now);
-        items += sql.run(txn).await?;
+        items += statement::walk_channels(txn, tenant, of, (channels, reached), now).run(txn).await?;
     }
     Ok((reached, items))
-}
-
-fn push_insert(sql: &mut Sql, user: &str) {
-    sql.push(&format!(
-        "INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT {user}, p.seq, p.type_id, 0, \
-         p.expires_at FROM publication p JOIN message_type mt ON mt.id = p.type_id"
-    ));
-}
-
-/// What a user does himself, what has expired and what he does not want never comes in; what came by two channels
-/// comes in once.
-fn push_conditions(sql: &mut Sql, tenant: &Tenant, user: &str, now: Millis) {
-    sql.push(&format!(
-        " AND (p.actor_id IS NULL OR p.actor_id <> {user}) AND (p.expires_at IS NULL OR p.expires_at > "
-    ));
-    sql.bind(now).push(") AND ");
-    preference::push_wants(sql, tenant, user, "p");
-    sql.or_ignore("inbox_item.seq");
 }
 
 /// What brought users to a place in the log.
@@ -237,9 +185,8 @@ async fn move_cursors(txn: &Transaction, tenant: &Tenant, users: &[Locked], to: 
     if let Some(subjects) = moved.subjects {
         amend::apply(txn, tenant, &ids, subjects, (start, to)).await?;
     }
-    let mut sql = Sql::new(txn);
-    sql.push("UPDATE users SET cursor_seq = ").bind(to).push(" WHERE id").among(&ids);
-    sql.push(" AND cursor_seq < ").bind(to);
-    sql.run(txn).await?;
+    let forward = User::update_many().col_expr(user::Column::CursorSeq, Expr::val(to));
+    let forward = forward.filter(user::Column::Id.among(txn, &ids)).filter(user::Column::CursorSeq.lt(to));
+    forward.exec(txn).await?;
     Ok(())
 }

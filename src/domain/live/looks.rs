@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use entity::ids::{UserId, ViewId};
+use entity::statement::LIST;
 use tokio::time::Instant;
 
 use crate::domain::view::PAIRS;
-use crate::sql::LIST;
 
 /// How often a view is looked at at most; what happens in between is merged.
 const VIEW_EVERY: Duration = Duration::from_millis(100);

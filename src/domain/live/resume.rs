@@ -12,12 +12,11 @@ use futures_util::FutureExt;
 use super::newer::{Span, newer};
 use crate::app::App;
 use crate::domain::inbox::Item;
-use crate::domain::inbox::standing::{self, Reach, Standing};
+use crate::domain::inbox::standing;
 use crate::domain::tenant::{Tenant, head};
 use crate::domain::together::{Bounds, Together};
 use crate::domain::user;
 use crate::error::{Error, Result};
-use crate::sql::Sql;
 
 /// Inboxes whose places are asked for in one statement.
 const PLACES: usize = 256;
@@ -81,14 +80,8 @@ async fn places(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<
     let oldest = user::before(&app.db.read, tenant, app.now() - app.config.retention_millis()).await?;
     let mut ends: HashMap<UserId, Seq> = HashMap::with_capacity(users.len());
     let mut behind = Vec::new();
-    let mut sql = Sql::new(&app.db.read);
-    standing::pad(&sql, &mut users);
-    sql.push("SELECT ").push(standing::COLUMNS).push(" FROM (");
-    standing::push(&mut sql, tenant, &users, Reach::End, &|_, _| {});
-    sql.push(") h");
-    for row in sql.all(&app.db.read).await? {
-        let standing = Standing::read(&row)?;
-        if ends.insert(standing.user, standing.complete_upto).is_none() && standing.is_behind {
+    for standing in standing::of(&app.db.read, tenant, users).await? {
+        if ends.insert(standing.user, standing.complete_upto()).is_none() && standing.is_behind() {
             behind.push(standing.user);
         }
     }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use entity::ids::Seq;
+use entity::inbox_item::{Column, Entity as InboxItem};
+use entity::prelude::*;
 
 use super::members::Members;
 use crate::app::App;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// Places in the log, and users, of one statement.
 const AT_ONCE: usize = 500;
@@ -33,12 +34,10 @@ impl Touched {
             return Ok(());
         }
         for users in members.viewers().chunks(AT_ONCE) {
-            let mut sql = Sql::new(&app.db.read);
-            sql.push("SELECT DISTINCT i.user_id FROM inbox_item i WHERE i.user_id").among(users);
-            sql.push(" AND i.seq").among(&seqs);
-            for row in sql.all(&app.db.read).await? {
-                members.changed(row.try_get("", "user_id")?);
-            }
+            let having = InboxItem::find().filter(Column::UserId.among(&app.db.read, users));
+            let having = having.filter(Column::Seq.among(&app.db.read, &seqs));
+            let having = having.select_only().column(Column::UserId).distinct().into_tuple();
+            having.all(&app.db.read).await?.into_iter().for_each(|user| members.changed(user));
         }
         self.0.retain(|seq| !seqs.contains(seq));
         Ok(())

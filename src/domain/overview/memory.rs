@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use entity::ids::{Seq, UserId};
+use entity::prelude::FromQueryResult;
 use moka::future::Cache;
-use sea_orm::QueryResult;
 
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
 use crate::domain::inbox::Item;
-use crate::domain::inbox::shelf::Place;
 use crate::domain::inbox::standing::Standing;
-use crate::error::Result;
-use crate::sql::Sql;
 
 /// Different wishes that are remembered of a user: his bell's, and those of a page or two.
 const WISHES: usize = 4;
@@ -25,15 +22,20 @@ const PLACE: usize = 400;
 
 /// Of all that an overview shows but time: two overviews of a user with the same one, between which nothing has expired
 /// and no sender has another profile, are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
 pub(super) struct Stamp {
     /// What was published on his channels is in his inbox up to here, and amended up to here.
+    #[sea_orm(from_alias = "h_cursor_seq")]
     cursor: Seq,
     /// Of his inbox: what he or the sweep has changed since it arrived.
+    #[sea_orm(from_alias = "h_user_version")]
     version: i64,
     /// Messages come without a sync, each newer than everything before.
+    #[sea_orm(from_alias = "h_newest")]
     pub newest: Seq,
+    #[sea_orm(from_alias = "h_texts")]
     texts: i64,
+    #[sea_orm(from_alias = "h_version")]
     catalogue: i64,
 }
 
@@ -123,10 +125,10 @@ impl Entry {
     /// The overview, where it still holds.
     pub(super) fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Overview> {
         // A log that ends before what was known of it is another one.
-        if standing.is_behind || stamp != self.stamp || standing.complete_upto < self.complete_upto() {
+        if standing.is_behind() || stamp != self.stamp || standing.complete_upto() < self.complete_upto() {
             return None;
         }
-        self.complete_upto.fetch_max(standing.complete_upto.0, Ordering::Relaxed);
+        self.complete_upto.fetch_max(standing.complete_upto().0, Ordering::Relaxed);
         let Overview { user, unread, unseen, views, cap, catalogue_version, .. } = &self.overview;
         Some(Overview {
             user: *user,
@@ -135,7 +137,7 @@ impl Entry {
             views: views.clone(),
             cap: *cap,
             types: self.types(),
-            cursor: standing.complete_upto,
+            cursor: standing.complete_upto(),
             catalogue_version: *catalogue_version,
         })
     }
@@ -144,33 +146,4 @@ impl Entry {
     pub(super) fn complete_upto(&self) -> Seq {
         Seq(self.complete_upto.load(Ordering::Relaxed))
     }
-}
-
-impl Stamp {
-    /// Adds its columns to the standing of a user `u` of the tenant `t`.
-    pub fn push(sql: &mut Sql, user: Place<'_>) {
-        sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
-        sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
-        user.push(sql);
-        sql.push(" ORDER BY i.seq DESC LIMIT 1), 0) AS h_newest");
-    }
-
-    /// The columns of [`Self::push`].
-    pub const COLUMNS: &str = "h_user_version, h_texts, h_newest";
-
-    pub fn read(row: &QueryResult) -> Result<Self> {
-        Ok(Self {
-            cursor: row.try_get("", "h_cursor_seq")?,
-            version: row.try_get("", "h_user_version")?,
-            newest: row.try_get("", "h_newest")?,
-            texts: row.try_get("", "h_texts")?,
-            catalogue: row.try_get("", "h_version")?,
-        })
-    }
-}
-
-/// The senders of a row's item, whose profile it shows.
-pub(super) fn sender(row: &QueryResult) -> Result<Option<(UserId, i64)>> {
-    let Some(id) = row.try_get::<Option<UserId>>("", "s_id")? else { return Ok(None) };
-    Ok(Some((id, row.try_get("", "s_version")?)))
 }

@@ -1,20 +1,24 @@
 //! Whether overviews that are remembered still hold. Requests that ask at the same time ask together.
 
+mod statement;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
+use entity::prelude::{Among, EntityTrait, LIST, QueryFilter, QuerySelect};
+use entity::user::{Column, Entity as User};
 use futures_util::FutureExt;
 
 use super::memory::{Entry, Stamp};
 use super::{Overview, Wish};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::inbox::standing::{self, Reach, Standing};
+use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::Tenant;
 use crate::domain::together::{Bounds, Together};
 use crate::error::Result;
-use crate::sql::{LIST, Sql};
+use statement::{Inbox, Row, Sender};
 
 /// Overviews that are asked of in one statement.
 const ENTRIES: usize = 256;
@@ -85,7 +89,7 @@ struct Known {
 impl Known {
     /// As far as the log went.
     fn end(&self) -> Seq {
-        self.users.values().map(|(standing, _)| standing.complete_upto).max().unwrap_or_default()
+        self.users.values().map(|(standing, _)| standing.complete_upto()).max().unwrap_or_default()
     }
 
     async fn ask(
@@ -102,16 +106,16 @@ impl Known {
                 entries.iter().flat_map(|entry| &entry.senders).map(|(id, _)| *id).collect();
             let senders = Vec::from_iter(senders);
             let (senders, more) = senders.split_at(senders.len().min(LIST));
-            let rows = question(app, tenant, (Vec::from_iter(users), senders), reach, now).all(&app.db.read).await?;
-            for row in rows {
-                if row.try_get::<i32>("", "is_sender")? == 1 {
-                    self.senders.insert(row.try_get("", "h_user_id")?, row.try_get("", "h_user_version")?);
-                    continue;
+            let question = statement::question(app, tenant, (Vec::from_iter(users), senders), reach, now);
+            for row in question.rows(&app.db.read).await? {
+                match row {
+                    Row::Sender(Sender { id, version }) => drop(self.senders.insert(id, version)),
+                    Row::Inbox(Inbox { standing, stamp, expired_at }) => {
+                        tenant.saw(standing.complete_upto());
+                        self.expired_at = self.expired_at.max(expired_at);
+                        self.users.insert(standing.user, (standing, stamp));
+                    }
                 }
-                let standing = Standing::read(&row)?;
-                tenant.saw(standing.complete_upto);
-                self.expired_at = self.expired_at.max(row.try_get("", "expired_at")?);
-                self.users.insert(standing.user, (standing, Stamp::read(&row)?));
             }
             for senders in more.chunks(LIST) {
                 self.ask_of(app, senders).await?;
@@ -122,11 +126,9 @@ impl Known {
 
     /// The versions of senders alone.
     async fn ask_of(&mut self, app: &App, senders: &[UserId]) -> Result<()> {
-        let mut sql = Sql::new(&app.db.read);
-        sql.push("SELECT s.id, s.profile_version FROM users s WHERE s.id").among(senders);
-        for row in sql.all(&app.db.read).await? {
-            self.senders.insert(row.try_get("", "id")?, row.try_get("", "profile_version")?);
-        }
+        let versions = User::find().filter(Column::Id.among(&app.db.read, senders)).select_only();
+        let versions = versions.column(Column::Id).column(Column::ProfileVersion).into_tuple::<(UserId, i64)>();
+        self.senders.extend(versions.all(&app.db.read).await?);
         Ok(())
     }
 
@@ -138,35 +140,9 @@ impl Known {
             return None;
         }
         let (standing, stamp) = self.users.get(&entry.overview.user)?;
-        if !standing.is_behind && standing.complete_upto < entry.complete_upto() {
-            tenant.went_back(standing.complete_upto);
+        if !standing.is_behind() && standing.complete_upto() < entry.complete_upto() {
+            tenant.went_back(standing.complete_upto());
         }
         entry.at(standing, *stamp)
     }
-}
-
-/// Where the inboxes stand, when something of the tenant last expired, and a row for each sender.
-///
-/// One probe of `inbox_item`'s key for a user besides those of his standing, one of `users` for each sender, and one of
-/// `notification_tenant_expires_at`.
-fn question(
-    app: &App,
-    tenant: &Tenant,
-    (mut users, senders): (Vec<UserId>, &[UserId]),
-    reach: Reach,
-    now: Millis,
-) -> Sql {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(Stamp::COLUMNS);
-    sql.push(", COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.expires_at <= ").bind(now).push(" ORDER BY n.expires_at DESC LIMIT 1), 0) AS expired_at");
-    sql.push(", 0 AS is_sender FROM (");
-    standing::pad(&sql, &mut users);
-    standing::push(&mut sql, tenant, &users, reach, &Stamp::push);
-    sql.push(") h");
-    if !senders.is_empty() {
-        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.profile_version, 0, 0, 0, 1 FROM users s WHERE s.id")
-            .among(senders);
-    }
-    sql
 }

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::{TypeId, UserId};
+use entity::prelude::*;
 use futures_util::FutureExt;
 use sea_orm::{DbBackend, QueryResult};
 
-use super::memory::{self, Entry, Stamp};
-use super::{Count, Overview, TypeOverview, Wish, statement};
+use super::memory::Entry;
+use super::statement::{Row, statement};
+use super::{Count, Overview, TypeOverview, Wish};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
@@ -19,7 +21,6 @@ use crate::domain::tenant::Tenant;
 use crate::domain::together::{Bounds, Together};
 use crate::domain::view;
 use crate::error::Result;
-use crate::sql::LIST;
 
 /// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
 /// less than that each.
@@ -125,14 +126,15 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
     let mut reading = Reading::default();
     for users in users.chunks(at_once.min(LIST)) {
         let now = app.now();
-        let rows = statement(app, tenant, users, &want.types, &want.wish, (want.reach, now)).all(&app.db.read).await?;
-        let standings = rows.iter().map(Standing::read).collect::<Result<Vec<_>>>()?;
-        if standings.iter().all(|standing| standing.catalogue_version == want.catalogue.version) {
-            let overviews = assemble(&rows, &standings, want)?;
-            remember(app, &rows, &standings, &overviews, (want, now)).await?;
+        let statement = statement(app, tenant, users, &want.types, &want.wish, (want.reach, now)).into_statement();
+        let found = app.db.read.query_all_raw(statement).await?.into_iter();
+        let rows = found.map(|row| Ok((Row::from_query_result(&row, "")?, row))).collect::<Result<Vec<_>>>()?;
+        if rows.iter().all(|(row, _)| row.standing.catalogue_version == want.catalogue.version) {
+            let overviews = assemble(&rows, want)?;
+            remember(app, &rows, &overviews, (want, now)).await;
             reading.overviews.extend(overviews);
         }
-        reading.standings.extend(standings);
+        reading.standings.extend(rows.iter().map(|(row, _)| row.standing));
     }
     reading.standings.dedup_by_key(|standing| standing.user);
     Ok(reading)
@@ -141,41 +143,38 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
 /// Those of inboxes that were read whole: that were not behind, and hold nothing beyond where they were cut.
 async fn remember(
     app: &App,
-    rows: &[QueryResult],
-    standings: &[Standing],
+    rows: &[(Row, QueryResult)],
     overviews: &HashMap<UserId, Overview>,
     (want, read_at): (&Want, Millis),
-) -> Result<()> {
+) {
     let mut entries: HashMap<UserId, Entry> = HashMap::with_capacity(overviews.len());
-    for (row, standing) in rows.iter().zip(standings).filter(|(_, standing)| !standing.is_behind) {
-        let Some(overview) = overviews.get(&standing.user) else { continue };
-        let stamp = Stamp::read(row)?;
-        if stamp.newest > standing.complete_upto {
+    for (Row { standing, stamp, s_id, s_version, .. }, _) in rows {
+        let Some(overview) = overviews.get(&standing.user).filter(|_| !standing.is_behind()) else { continue };
+        if stamp.newest > standing.complete_upto() {
             continue;
         }
         let entry = entries.entry(standing.user).or_insert_with(|| Entry {
             wish: want.wish.clone(),
-            stamp,
+            stamp: *stamp,
             read_at,
             senders: Vec::new(),
             overview: overview.clone(),
             catalogue: want.catalogue.clone(),
-            complete_upto: standing.complete_upto.0.into(),
+            complete_upto: standing.complete_upto().0.into(),
         });
-        entry.senders.extend(memory::sender(row)?);
+        entry.senders.extend(s_id.zip(*s_version));
     }
     for entry in entries.into_values() {
         app.caches.overviews.keep(entry).await;
     }
-    Ok(())
 }
 
-fn assemble(rows: &[QueryResult], standings: &[Standing], want: &Want) -> Result<HashMap<UserId, Overview>> {
+fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, Overview>> {
     let Want { wish, types, catalogue, .. } = want;
     let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
     let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
-    for (row, standing) in rows.iter().zip(standings) {
-        let unseen = Count::of(row.try_get::<Option<i64>>("", "h_unseen")?.unwrap_or_default(), wish.cap);
+    for (Row { standing, h_unseen, x_type_id, x_unread, item_notification, .. }, row) in rows {
+        let unseen = Count::of(h_unseen.unwrap_or_default(), wish.cap);
         overviews.entry(standing.user).or_insert_with(|| Overview {
             user: standing.user,
             unread: Count { count: 0, is_exact: true },
@@ -183,12 +182,12 @@ fn assemble(rows: &[QueryResult], standings: &[Standing], want: &Want) -> Result
             views: view::Unread::default(),
             cap: wish.cap,
             types: Vec::with_capacity(types.len()),
-            cursor: standing.complete_upto,
+            cursor: standing.complete_upto(),
             catalogue_version: catalogue.version,
         });
-        if let Some(kind) = row.try_get::<Option<TypeId>>("", "x_type_id")? {
-            let latest = Item::read_among(row, catalogue, &mut contents)?;
-            found.insert((standing.user, kind), (row.try_get("", "x_unread")?, latest));
+        if let Some(kind) = *x_type_id {
+            let latest = item_notification.map(|_| contents.item(row, catalogue)).transpose()?;
+            found.insert((standing.user, kind), (x_unread.unwrap_or_default(), latest));
         }
     }
     for overview in overviews.values_mut() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use entity::ids::{TypeId, UserId};
+use entity::prelude::FromQueryResult;
 use sea_orm::DbBackend;
 
 use super::Wish;
@@ -12,9 +13,39 @@ use crate::clock::Millis;
 use crate::domain::catalogue::MessageType;
 use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, Range, Side, push_range, ranges};
-use crate::domain::inbox::standing::{self, Reach};
+use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::tenant::Tenant;
 use crate::sql::Sql;
+
+/// A row of it: where an inbox stands, and one of its types. What is shown of that one's newest item is read where it has not
+/// been already, by [`Contents`](item::Contents).
+#[derive(Debug, FromQueryResult)]
+pub struct Row {
+    #[sea_orm(nested)]
+    pub standing: Standing,
+    #[sea_orm(nested)]
+    pub stamp: Stamp,
+    pub h_unseen: Option<i64>,
+    /// Nothing where there are no types.
+    pub x_type_id: Option<TypeId>,
+    pub x_unread: Option<i64>,
+    /// The newest item's, if there is one.
+    pub item_notification: Option<i64>,
+    /// Who sent it, and the version of their profile.
+    pub s_id: Option<UserId>,
+    pub s_version: Option<i64>,
+}
+
+/// The columns of [`push_stamp`].
+pub const STAMP_COLUMNS: &str = "h_user_version, h_texts, h_newest";
+
+/// Adds the columns of a [`Stamp`] to the standing of a user `u` of the tenant `t`: one probe of `inbox_item`'s key.
+pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
+    sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
+    sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
+    user.push(sql);
+    sql.push(" ORDER BY i.seq DESC LIMIT 1), 0) AS h_newest");
+}
 
 /// The one statement: where each inbox stands (`h`), for each of its types the unread count and the newest seq, and that
 /// item with its notification, sender and action.
@@ -32,14 +63,14 @@ pub fn statement(
     let counted = Counted { cap: wish.cap, reach, now };
     let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(Stamp::COLUMNS);
+    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(STAMP_COLUMNS);
     sql.push(", h_unseen, x_type_id, x_unread, s.profile_version AS s_version, ");
     item::push_columns(&mut sql);
     sql.push(" FROM ");
     let push_standing = |sql: &mut Sql| {
         sql.push("(");
         standing::push(sql, tenant, users, reach, &|sql, user| {
-            Stamp::push(sql, user);
+            push_stamp(sql, user);
             if wish.unseen {
                 push_unseen(sql, user, &ids, counted);
             } else {
@@ -49,7 +80,7 @@ pub fn statement(
         sql.push(") h");
     };
     if ids.is_empty() {
-        sql.push("(SELECT h.*, NULL AS x_type_id, 0 AS x_unread, 0 AS x_latest FROM ");
+        sql.push("(SELECT h.*, NULL AS x_type_id, NULL AS x_unread, 0 AS x_latest FROM ");
         push_standing(&mut sql);
         sql.push(") h");
     } else if sql.backend() == DbBackend::MySql {

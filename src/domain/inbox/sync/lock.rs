@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use entity::ids::{Seq, UserId};
+use entity::prelude::FromQueryResult;
 
+use super::statement::{self, Row};
 use crate::database::Transaction;
 use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// What becomes of users whose rows somebody holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +18,11 @@ pub(super) enum Held {
 }
 
 /// A user whose row is locked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromQueryResult)]
 pub(super) struct Locked {
+    #[sea_orm(from_alias = "id")]
     pub user: UserId,
+    #[sea_orm(from_alias = "cursor_seq")]
     pub cursor: Seq,
     pub subscription_count: i64,
 }
@@ -41,34 +44,13 @@ pub(super) async fn lock(
     users: &[UserId],
     held: Held,
 ) -> Result<(Vec<Locked>, Head)> {
-    let mut sql = Sql::new(txn);
-    sql.push("SELECT u.id, u.cursor_seq, u.subscription_count, (SELECT t.last_seq FROM tenant t WHERE t.id = ")
-        .bind(tenant.id)
-        .push(") AS last_seq, (SELECT t.amended_seq FROM tenant t WHERE t.id = ")
-        .bind(tenant.id)
-        .push(") AS amended_seq FROM users u WHERE u.id")
-        .among(users)
-        .push(" AND u.tenant_id = ")
-        .bind(tenant.id)
-        .push(" ORDER BY u.id");
-    match held {
-        Held::Awaited => sql.for_update(),
-        Held::LeftOut => sql.for_update_of_free(),
-    };
-    let rows = sql.all(txn).await?;
-    let end = match rows.first() {
-        Some(row) => Head { end: row.try_get("", "last_seq")?, amended: row.try_get("", "amended_seq")? },
+    let rows: Vec<Row> = statement::lock(txn, tenant, users, held).rows(txn).await?;
+    let head = match rows.first() {
+        Some(row) => Head { end: row.last_seq, amended: row.amended_seq },
         // All of them were erased meanwhile, or are held.
         None => Head { end: head(txn, tenant).await?.0, amended: Seq(0) },
     };
-    let locked = rows.iter().map(|row| {
-        Ok(Locked {
-            user: row.try_get("", "id")?,
-            cursor: row.try_get("", "cursor_seq")?,
-            subscription_count: row.try_get("", "subscription_count")?,
-        })
-    });
-    Ok((locked.collect::<Result<_>>()?, end))
+    Ok((rows.into_iter().map(|row| row.locked).collect(), head))
 }
 
 /// Those of the users who were not locked.

@@ -1,0 +1,88 @@
+//! What amendments there are, and whom they concern.
+
+use entity::ids::{Seq, UserId};
+use entity::prelude::FromQueryResult;
+use sea_orm::ConnectionTrait;
+
+use super::Subjects;
+use crate::domain::inbox::shelf::Place;
+use crate::domain::tenant::Tenant;
+use crate::sql::Sql;
+
+/// The first and the last item of an inbox.
+#[derive(Debug, FromQueryResult)]
+pub struct Edges {
+    pub oldest: Option<Seq>,
+    pub newest: Option<Seq>,
+}
+
+/// Both ends of a range of `inbox_item`'s key. Not min and max at once, for which SQLite reads all that is between them.
+pub fn edges(db: &impl ConnectionTrait, user: UserId) -> Sql {
+    let mut sql = Sql::new(db);
+    for (name, order) in [("oldest", "ASC"), ("newest", "DESC")] {
+        sql.push(if name == "oldest" { "SELECT " } else { ", " });
+        sql.push("(SELECT i.seq FROM inbox_item i WHERE i.user_id = ").bind(user);
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT 1) AS {name}"));
+    }
+    sql
+}
+
+/// How many amendments there are, and the last of them.
+#[derive(Debug, FromQueryResult)]
+pub struct Many {
+    pub many: i64,
+    pub last: Option<Seq>,
+}
+
+/// Counts the first amendments of a part of the log, after its first place and up to its last: a walk of `amendment`'s key.
+pub fn many(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    Subjects { oldest, newest }: Subjects,
+    (after, upto): (Seq, Seq),
+    most: i64,
+) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT count(*) AS many, max(x.seq) AS last FROM (SELECT a.seq FROM amendment a WHERE a.tenant_id = ");
+    sql.bind(tenant.id).push(" AND a.seq > ").bind(after).push(" AND a.seq <= ").bind(upto);
+    sql.push(" AND a.subject_seq >= ").bind(oldest).push(" AND a.subject_seq <= ").bind(newest);
+    sql.push(" ORDER BY a.seq LIMIT ").bind(most).push(") x");
+    sql
+}
+
+/// What an amendment is about that concerns somebody.
+#[derive(Debug, FromQueryResult)]
+pub struct Concerned {
+    pub subject_seq: Seq,
+}
+
+/// What the amendments are about and one of the users has: a range of `amendment`'s key, and a probe of `inbox_item`'s for
+/// each user. What it says now is read apart: as a join, PostgreSQL would go through the amendments for each notification.
+pub fn concerned(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    users: &[UserId],
+    Subjects { oldest, newest }: Subjects,
+    (after, upto): (Seq, Seq),
+) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT DISTINCT a.subject_seq FROM amendment a WHERE a.tenant_id = ").bind(tenant.id);
+    sql.push(" AND a.seq > ").bind(after).push(" AND a.seq <= ").bind(upto);
+    sql.push(" AND a.subject_seq >= ").bind(oldest).push(" AND a.subject_seq <= ").bind(newest);
+    // Not a join with the items, of which MariaDB would read all that several users have.
+    sql.push(" AND (SELECT u.id FROM users u WHERE u.id").among(users);
+    sql.push(" AND (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.seq = a.subject_seq) IS NOT NULL");
+    sql.push(" LIMIT 1) IS NOT NULL");
+    sql
+}
+
+/// Adds a condition: whether an amendment after the cursor of the user `u` is about an item that he has. Read from the
+/// amendments since then, with a probe of `inbox_item`'s key for each; not as a join, for which PostgreSQL would make a hash
+/// of all that he has.
+pub fn push_concerns(sql: &mut Sql, tenant: &Tenant, user: Place<'_>, cursor: &dyn Fn(&mut Sql)) {
+    sql.push("(SELECT a.seq FROM amendment a WHERE a.tenant_id = ").bind(tenant.id).push(" AND a.seq > ");
+    cursor(sql);
+    sql.push(" AND (SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
+    user.push(sql);
+    sql.push(" AND i.seq = a.subject_seq) IS NOT NULL ORDER BY a.seq LIMIT 1) IS NOT NULL");
+}

@@ -1,0 +1,106 @@
+//! Users' rows under lock, and the two walks from publications to items.
+
+use entity::ids::{ChannelId, Seq, UserId};
+use entity::prelude::FromQueryResult;
+use sea_orm::ConnectionTrait;
+
+use super::lock::{Held, Locked};
+use crate::clock::Millis;
+use crate::domain::inbox::standing::NEWEST;
+use crate::domain::preference;
+use crate::domain::tenant::Tenant;
+use crate::sql::Sql;
+
+/// Makes items of publications `p` for users `u`, of whose ids the condition is to follow.
+const INSERT: &str = "INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) \
+    SELECT u.id, p.seq, p.type_id, 0, p.expires_at \
+    FROM publication p JOIN message_type mt ON mt.id = p.type_id JOIN users u ON u.id";
+
+/// A user whose row is locked, and the log as it was then.
+#[derive(Debug, FromQueryResult)]
+pub struct Row {
+    #[sea_orm(nested)]
+    pub locked: Locked,
+    pub last_seq: Seq,
+    pub amended_seq: Seq,
+}
+
+/// Locks users' rows, in the order of their ids.
+pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: Held) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT u.id, u.cursor_seq, u.subscription_count");
+    for column in ["last_seq", "amended_seq"] {
+        sql.push(&format!(", (SELECT t.{column} FROM tenant t WHERE t.id = ")).bind(tenant.id);
+        sql.push(&format!(") AS {column}"));
+    }
+    sql.push(" FROM users u WHERE u.id")
+        .among(users)
+        .push(" AND u.tenant_id = ")
+        .bind(tenant.id)
+        .push(" ORDER BY u.id");
+    match held {
+        Held::Awaited => sql.for_update(),
+        Held::LeftOut => sql.for_update_of_free(),
+    };
+    sql
+}
+
+/// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
+/// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
+pub fn walk_log(db: &impl ConnectionTrait, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Sql {
+    let start = users.iter().map(|of| of.cursor).min().unwrap_or(end);
+    let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
+    let mut sql = Sql::new(db);
+    sql.push(INSERT).among(&ids);
+    sql.push(" WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ").bind(start);
+    sql.push(" AND p.seq <= ").bind(end);
+    sql.push(" AND p.seq > u.cursor_seq AND (p.channel_id = ").bind(tenant.everyone);
+    // Not EXISTS, which PostgreSQL would turn into a hash of all that the user is subscribed to.
+    sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
+    sql.push(" AND s.since_seq < p.seq) IS NOT NULL)");
+    push_conditions(&mut sql, tenant, now);
+    sql
+}
+
+/// A channel that has something new.
+#[derive(Debug, FromQueryResult)]
+pub struct Fresh {
+    pub channel_id: ChannelId,
+}
+
+/// Those of a user's channels that have something new for him: a range of `subscription`'s key, and the end of a range of
+/// `publication`'s for each.
+pub fn fresh(db: &impl ConnectionTrait, of: Locked) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
+    sql.push(" AND ").push(NEWEST).push(" > ").bind(of.cursor).push(" AND ").push(NEWEST).push(" > s.since_seq");
+    sql
+}
+
+/// From channels of a user to him, up to a place in the log: the range of each (`publication`'s key), with a probe of
+/// `subscription`'s for each publication, and on PostgreSQL of `users`, which the other databases read once.
+pub fn walk_channels(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    of: Locked,
+    (channels, upto): (&[ChannelId], Seq),
+    now: Millis,
+) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push(INSERT).push(" = ").bind(of.user).push(" WHERE p.channel_id").among(channels);
+    sql.push(" AND p.seq > ").bind(of.cursor).push(" AND p.seq <= ").bind(upto);
+    sql.push(" AND (p.channel_id = ").bind(tenant.everyone);
+    sql.push(" OR (SELECT s.since_seq FROM subscription s WHERE s.user_id = ").bind(of.user);
+    sql.push(" AND s.channel_id = p.channel_id) < p.seq)");
+    push_conditions(&mut sql, tenant, now);
+    sql
+}
+
+/// What a user does himself, what has expired and what he does not want never comes in; what came by two channels
+/// comes in once.
+fn push_conditions(sql: &mut Sql, tenant: &Tenant, now: Millis) {
+    sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> u.id) AND (p.expires_at IS NULL OR p.expires_at > ");
+    sql.bind(now).push(") AND ");
+    preference::push_wants(sql, tenant, "u.id", "p");
+    sql.or_ignore("inbox_item.seq");
+}

@@ -1,0 +1,75 @@
+//! The one statement that asks whether overviews still hold.
+
+use entity::ids::UserId;
+use entity::prelude::FromQueryResult;
+use sea_orm::{DbErr, QueryResult};
+
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::inbox::standing::{self, Reach, Standing};
+use crate::domain::overview::memory::Stamp;
+use crate::domain::overview::statement::{STAMP_COLUMNS, push_stamp};
+use crate::domain::tenant::Tenant;
+use crate::sql::Sql;
+
+/// A row of it.
+#[derive(Debug)]
+pub enum Row {
+    Inbox(Inbox),
+    Sender(Sender),
+}
+
+/// An inbox as it is.
+#[derive(Debug, FromQueryResult)]
+pub struct Inbox {
+    #[sea_orm(nested)]
+    pub standing: Standing,
+    #[sea_orm(nested)]
+    pub stamp: Stamp,
+    /// When something of the tenant last expired.
+    pub expired_at: Millis,
+}
+
+/// The version of a sender's profile.
+#[derive(Debug, FromQueryResult)]
+pub struct Sender {
+    #[sea_orm(from_alias = "h_user_id")]
+    pub id: UserId,
+    #[sea_orm(from_alias = "h_user_version")]
+    pub version: i64,
+}
+
+impl FromQueryResult for Row {
+    fn from_query_result(row: &QueryResult, pre: &str) -> Result<Self, DbErr> {
+        if row.try_get::<i32>(pre, "is_sender")? == 1 {
+            return Ok(Self::Sender(Sender::from_query_result(row, pre)?));
+        }
+        Ok(Self::Inbox(Inbox::from_query_result(row, pre)?))
+    }
+}
+
+/// Where the inboxes stand, when something of the tenant last expired, and a row for each sender.
+///
+/// One probe of `inbox_item`'s key for a user besides those of his standing, one of `users` for each sender, and one of
+/// `notification_tenant_expires_at`.
+pub fn question(
+    app: &App,
+    tenant: &Tenant,
+    (mut users, senders): (Vec<UserId>, &[UserId]),
+    reach: Reach,
+    now: Millis,
+) -> Sql {
+    let mut sql = Sql::new(&app.db.read);
+    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(STAMP_COLUMNS);
+    sql.push(", COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND n.expires_at <= ").bind(now).push(" ORDER BY n.expires_at DESC LIMIT 1), 0) AS expired_at");
+    sql.push(", 0 AS is_sender FROM (");
+    standing::pad(&sql, &mut users);
+    standing::push(&mut sql, tenant, &users, reach, &push_stamp);
+    sql.push(") h");
+    if !senders.is_empty() {
+        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.profile_version, 0, 0, 0, 1 FROM users s WHERE s.id")
+            .among(senders);
+    }
+    sql
+}
