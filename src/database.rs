@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use entity::server;
 use sea_orm::metric::Info;
-use sea_orm::{ConnectionTrait, DbBackend, DbErr, RuntimeErr, Statement};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, EntityTrait, RuntimeErr, Statement};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 
@@ -103,9 +104,8 @@ impl Database {
 
     /// What this database calls itself, by which the nodes over it know each other elsewhere.
     pub async fn name(&self) -> Result<String> {
-        let name = Statement::from_string(self.backend(), "SELECT value FROM server WHERE name = 'name'");
-        let row = self.read.query_one_raw(name).await?;
-        Ok(row.ok_or_else(|| Error::internal("the database has no name"))?.try_get("", "value")?)
+        let name = server::Entity::find_by_id("name").one(&self.read).await?;
+        Ok(name.ok_or_else(|| Error::internal("the database has no name"))?.value)
     }
 
     /// What time it is for the database, in milliseconds since 1970. SQLite has no clock of its own, and cannot say.

@@ -1,18 +1,13 @@
 //! Statements written by hand, on the three databases.
 //!
-//! The query builder cannot say most of what the data path needs, or says it differently on each database.
+//! What an ordinary statement is, the entities say; the rest stands in the files named `statement.rs`, and is written with this.
 //! A [`Sql`] is text with bound values; the few words that differ are methods of it.
 
 use entity::statement::{array, padded};
 use sea_orm::sea_query::Nullable;
-use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, Statement, Value};
 
 use crate::error::Result;
-
-mod insert;
-
-pub use entity::statement::LIST;
-pub use insert::{Existing, Rows, insert};
 
 /// The most values of a statement that SQLite takes, as it is built by default.
 const SQLITE_VALUES: usize = 32_766;
@@ -57,7 +52,7 @@ impl Sql {
         self
     }
 
-    /// Adds ` IN (…)` over ids or texts, of which there are at most [`LIST`]; none at all matches nothing.
+    /// Adds ` IN (…)` over ids or texts, of which there are at most [`entity::statement::LIST`]; none at all matches nothing.
     pub fn among<T: Clone + Into<Value> + Nullable>(&mut self, values: &[T]) -> &mut Self {
         if let Some(array) = array(self.backend, values) {
             return self.push(" = ANY(").bind(array).push("::bigint[])");
@@ -134,16 +129,6 @@ impl Sql {
     pub async fn row<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Option<T>> {
         let row = db.query_one_raw(self.into_statement()).await?;
         Ok(row.map(|row| T::from_query_result(&row, "")).transpose()?)
-    }
-
-    /// Runs it and returns its rows.
-    pub async fn all(self, db: &impl ConnectionTrait) -> Result<Vec<QueryResult>> {
-        Ok(db.query_all_raw(self.into_statement()).await?)
-    }
-
-    /// Runs it and returns its first row.
-    pub async fn one(self, db: &impl ConnectionTrait) -> Result<Option<QueryResult>> {
-        Ok(db.query_one_raw(self.into_statement()).await?)
     }
 
     /// Runs it and returns how many rows it touched.

@@ -1,6 +1,6 @@
 //! The traits that statements over entities are written with.
 
-pub use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
+pub use sea_orm::sea_query::Expr;
 pub use sea_orm::{
     ActiveEnum, ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, FromQueryResult, IntoActiveModel,
     JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait, Set, Value,

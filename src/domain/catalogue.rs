@@ -19,6 +19,7 @@ use entity::default_preference::Entity as DefaultPreference;
 use entity::ids::TypeId;
 use entity::prelude::*;
 use entity::tenant::{self, Column};
+use sea_orm::sea_query::ExprTrait;
 use tokio::time::timeout;
 
 use super::check;

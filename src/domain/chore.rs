@@ -2,6 +2,7 @@
 
 use entity::chore::{self, Column};
 use entity::prelude::*;
+use sea_orm::sea_query::ExprTrait;
 
 use crate::app::App;
 use crate::clock::Millis;

@@ -7,6 +7,7 @@
 
 use entity::job::{self, ActiveModel, Column};
 use entity::prelude::*;
+use sea_orm::sea_query::ExprTrait;
 
 use super::tenant::{self, Tenant};
 use super::{channel, user};

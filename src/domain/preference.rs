@@ -9,6 +9,7 @@ use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::ids::UserId;
 use entity::preference::{Column, Entity as Own};
 use entity::prelude::*;
+use sea_orm::sea_query::ExprTrait;
 
 use super::action;
 use super::catalogue::{Catalogue, current, raise_version};

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use entity::ids::UserId;
 use entity::prelude::*;
 use entity::user::{Column, Entity as User};
+use sea_orm::sea_query::ExprTrait;
 
 use super::check;
 use super::tenant::{Tenant, head};

@@ -17,7 +17,7 @@ use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
 use entity::view::{self, Column, Entity as Views};
 use entity::view_visit;
-use sea_orm::sea_query::IntoCondition;
+use sea_orm::sea_query::{ExprTrait, IntoCondition};
 
 use super::check;
 use super::tenant::Tenant;

@@ -12,6 +12,7 @@ use entity::ids::{ChannelId, Seq, UserId};
 use entity::prelude::*;
 use entity::subscription::{Column, Entity as Subscription};
 use entity::user::{self, Entity as User};
+use sea_orm::sea_query::ExprTrait;
 
 use super::statement::unheard;
 use crate::app::App;

@@ -5,7 +5,7 @@ use entity::group_subscription::{self, Entity as GroupSubscription};
 use entity::ids::{ChannelId, UserId};
 use entity::prelude::*;
 use entity::subscription::{self, Entity as Subscription};
-use sea_orm::sea_query::Func;
+use sea_orm::sea_query::{ExprTrait, Func};
 
 use super::{Code, Kind, listen, open};
 use crate::app::App;

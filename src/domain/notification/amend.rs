@@ -7,6 +7,7 @@ use entity::notification::{self, Column, Entity as Notifications};
 use entity::prelude::*;
 use entity::publication::{self, Entity as Publications};
 use entity::tenant::{self, Entity as Tenants};
+use sea_orm::sea_query::ExprTrait;
 
 use super::content::ContentChange;
 use super::draft::check_instants;

@@ -8,7 +8,7 @@ use entity::notification::{Column, Entity as Notifications};
 use entity::prelude::*;
 use entity::schedule::{self, Entity as Schedule};
 use sea_orm::QueryTrait;
-use sea_orm::sea_query::Condition;
+use sea_orm::sea_query::{Condition, ExprTrait};
 
 use super::{Kind, Notification, Row, Status, stored};
 use crate::app::App;

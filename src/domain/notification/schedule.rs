@@ -5,6 +5,7 @@ use entity::notification::{self, Entity as Notifications};
 use entity::prelude::*;
 use entity::recipient::{self, Entity as Recipient};
 use entity::schedule::{Column, Entity as Schedule};
+use sea_orm::sea_query::ExprTrait;
 use tracing::Instrument;
 
 use super::draft::Draft;

@@ -7,6 +7,7 @@ use entity::notification::{self, Entity as Notification};
 use entity::prelude::*;
 use entity::publication::{self, Entity as Publication};
 use entity::tenant::{Column, Entity as Head};
+use sea_orm::sea_query::ExprTrait;
 
 use super::by_seq;
 use super::statement::{Audience, by_subscription, everyone};

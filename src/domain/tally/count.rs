@@ -8,6 +8,7 @@ use entity::prelude::*;
 use entity::tally::{self, Entity as Tally};
 use entity::tally_span::{self, Entity as TallySpan};
 use entity::user::{self, Entity as User};
+use sea_orm::sea_query::ExprTrait;
 
 use super::{audience, by_seq, settle};
 use crate::app::App;

@@ -30,7 +30,7 @@ pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
 pub async fn settle_up_to(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
     let mut spans = TallySpan::of_user(user).filter(Column::AfterSeq.lt(upto)).all(txn).await?;
     for span in &mut spans {
-        span.upto_seq = Ord::min(span.upto_seq, upto);
+        span.upto_seq = span.upto_seq.min(upto);
     }
     add_all(txn, spans.into_iter().map(|part| Span { tenant_id: tenant.id, part }).collect()).await
 }

@@ -12,7 +12,7 @@ use entity::schedule::Entity as Schedule;
 use entity::user::Entity as User;
 use entity::{inbox_item, notification, preference, publication, read_mark, recipient, schedule, subscription};
 use entity::{tally_span, user, view_visit};
-use sea_orm::sea_query::CaseStatement;
+use sea_orm::sea_query::{CaseStatement, ExprTrait};
 
 use crate::app::App;
 use crate::database::{Transaction, transaction};

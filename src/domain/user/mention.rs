@@ -120,7 +120,7 @@ async fn make(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<()>
 
 /// The inbox of a new user reaches back as far as the retention window: their cursor stands before its first entry.
 async fn make_within(txn: &Transaction, tenant: &Tenant, ids: &[String], window: Window, now: Millis) -> Result<()> {
-    let cursor = Ord::min(before(txn, tenant, window.from).await?, window.before.0 - 1);
+    let cursor = before(txn, tenant, window.from).await?.min(window.before.0 - 1);
     let columns = [Column::TenantId, Column::ExternalId, Column::CursorSeq, Column::CreatedAt];
     let rows = ids.iter().map(|id| [tenant.id.into(), id.clone().into(), cursor.into(), now.into()]).collect();
     insert(txn, columns, rows, Existing::Kept).await?;

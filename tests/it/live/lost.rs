@@ -53,7 +53,7 @@ on_every_database! {
         chen.data().await;
         let mut views = Socket::subscribed(&node.address, &app.user("dara").token, VIEWS, json!({})).await;
         // What nobody but the room asks, for whoever comes.
-        app.panic_at("SELECT s.user_id, s.channel_id FROM subscription s");
+        app.panic_at("SELECT subscription.user_id, subscription.channel_id FROM subscription");
         let mut ben = Socket::subscribed(&node.address, &app.user("ben").token, ITEMS, json!({})).await;
         for socket in [&mut ada, &mut chen, &mut ben] {
             assert_eq!(told(socket).await, "UNAVAILABLE");
