@@ -8,11 +8,13 @@ pub mod config;
 pub mod error;
 pub mod metrics;
 pub mod operations;
-pub mod seal;
 pub mod telemetry;
 
 // Tells open sessions, here and on other nodes, that there is news.
 pub mod hub;
+
+// Values and their own rules.
+pub mod model;
 
 // The database, by way of the crates `entity` and `migration`.
 pub mod database;

@@ -21,11 +21,13 @@ mod health;
 mod migrate;
 mod pool;
 mod share;
+mod together;
 
 pub use connect::{ACQUIRE_TIMEOUT, connect};
 pub use handle::{Reader, Transaction};
 pub use pool::hurried;
 pub use share::Party;
+pub use together::{Bounds, Together};
 
 use any::Any;
 use handle::Observers;

@@ -3,7 +3,6 @@
 pub mod action;
 pub mod catalogue;
 pub mod channel;
-pub mod check;
 pub mod chore;
 pub mod inbox;
 pub mod job;
@@ -14,51 +13,5 @@ pub mod preference;
 pub mod sweep;
 pub mod tally;
 pub mod tenant;
-mod together;
 pub mod user;
 pub mod view;
-
-use std::sync::Arc;
-use std::time::Duration;
-
-use entity::ids::{ActionId, TenantId, UserId};
-use moka::future::Cache;
-
-use crate::app::cache;
-use crate::clock::Millis;
-use crate::config::LimitsConfig;
-use catalogue::Catalogue;
-use tenant::Tenant;
-
-/// What every request needs and hardly ever changes. All of it may be forgotten at any time.
-#[derive(Debug)]
-pub struct Caches {
-    /// By code; a tenant never changes.
-    pub tenants: Cache<String, Arc<Tenant>>,
-    /// Checked against the tenant's version by every statement that relies on it.
-    pub catalogues: Cache<TenantId, Arc<Catalogue>>,
-    /// By the partner's id and how many users the tenant had erased when, or before, this one was looked up: a user's number
-    /// never changes while they are one. Kept for a minute, in which an erasure on another node may not be known here.
-    pub users: Cache<(TenantId, i64, String), UserId>,
-    /// By code, with when it was said to be in use: for an hour from then on an action's number never changes, unless the database
-    /// is restored from before it was made. Kept for a minute.
-    pub actions: Cache<(TenantId, String), (ActionId, Millis)>,
-    /// Checked by the database before each use.
-    pub overviews: overview::Memory,
-}
-
-/// How long another node may take somebody who was erased for a user, where it does nothing about them but read.
-const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
-
-impl Caches {
-    /// Empty ones.
-    pub fn new(limits: &LimitsConfig) -> Self {
-        Self {
-            tenants: cache(10_000),
-            catalogues: cache(10_000),
-            users: Cache::builder().max_capacity(200_000).time_to_live(FORGOTTEN_AFTER).build(),
-            actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
-            overviews: overview::Memory::new(limits.cached_overview_bytes.into()),
-        }
-    }
-}

@@ -78,7 +78,7 @@ impl MessageType {
         if self.0.template.is_none() || !STAFF.contains(&call.viewer.role) {
             return Ok(None);
         }
-        Ok(Box::pin(catalogue::cached(call.app, call.tenant)).await?.templates.flaw(&self.0.code))
+        Ok(Box::pin(catalogue::cached(call.app, call.tenant)).await?.template_flaw(&self.0.code))
     }
 }
 

@@ -8,7 +8,7 @@ use entity::ids::ChannelId;
 
 use super::context::Call;
 use crate::error::{Error, Result};
-use crate::seal::Kind;
+use crate::model::seal::Kind;
 
 /// Page size where the client names none.
 pub const DEFAULT_SIZE: usize = 20;

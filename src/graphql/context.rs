@@ -10,10 +10,10 @@ use super::admission::Rates;
 use crate::app::App;
 use crate::auth::{Claims, Role};
 use crate::database::Party;
-use crate::domain::check;
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// What tells a caller from all others: the tenant, the role, and the name in the token.
 pub type Who = (TenantId, Role, String);

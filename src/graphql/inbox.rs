@@ -17,7 +17,7 @@ use crate::domain::inbox::shelf::Side;
 use crate::domain::inbox::{Item, item};
 use crate::domain::notification;
 use crate::error::Error;
-use crate::seal::Kind;
+use crate::model::seal::Kind;
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 

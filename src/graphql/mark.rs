@@ -8,9 +8,10 @@ use super::context::Call;
 use super::inbox::seq_at;
 use super::overview::{Overview, wish};
 use crate::domain::inbox::mark::{self, Change, Match, Selection};
-use crate::domain::{check, overview};
+use crate::domain::overview;
 use crate::error::Error;
-use crate::seal::Kind;
+use crate::model::check;
+use crate::model::seal::Kind;
 
 /// The most ids of one call.
 const IDS: usize = 1000;

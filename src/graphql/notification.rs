@@ -10,7 +10,7 @@ use super::inbox::NotificationKind;
 use super::scalars::Instant;
 use super::user::{Siblings, User};
 use crate::domain::{channel, notification};
-use crate::seal::Kind;
+use crate::model::seal::Kind;
 
 /// Where a notification is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

@@ -12,7 +12,7 @@ use super::inbox::InboxItem;
 use super::plain::Plain;
 use super::view::View;
 use crate::domain::overview::{self, Wish};
-use crate::seal::Kind;
+use crate::model::seal::Kind;
 
 /// How many.
 #[derive(SimpleObject)]

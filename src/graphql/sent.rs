@@ -14,7 +14,7 @@ use super::scalars::Instant;
 use super::send::ContentInput;
 use crate::domain::notification::{self, ContentChange, Filter, Patch};
 use crate::error::Error;
-use crate::seal::Kind;
+use crate::model::seal::Kind;
 
 names!(Notifications, "NotificationConnection", "NotificationEdge");
 

@@ -19,10 +19,11 @@ use super::plain::Plain;
 use super::preference::Preferences;
 use super::view::{SharedViews, View, ViewKeyInput};
 use crate::auth::Role;
+use crate::domain::channel;
 use crate::domain::overview::{self, Wish};
 use crate::domain::user::{self, Profile, ProfileChange};
-use crate::domain::{channel, check};
 use crate::error::Error;
+use crate::model::check;
 
 names!(Users, "UserConnection", "UserEdge");
 

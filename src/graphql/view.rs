@@ -16,9 +16,10 @@ use super::plain::Plain;
 use super::scalars::Instant;
 use crate::auth::Role;
 use crate::domain::catalogue::{self, ViewCode};
+use crate::domain::overview;
 use crate::domain::view::{self, Activity, By, Key, Listing};
-use crate::domain::{check, overview};
 use crate::error::Error;
+use crate::model::check;
 
 /// A view by the partner's own strings, 1 to 128 characters each.
 #[derive(InputObject)]

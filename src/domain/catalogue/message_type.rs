@@ -1,43 +1,20 @@
 //! Message types: categories of notifications, tabs of the inbox.
 
 use entity::default_preference::{self, Entity as DefaultPreference};
-use entity::ids::TypeId;
 use entity::message_type::{self, Column, Entity as Type};
 use entity::preference::{self, Entity as Preference, Scope};
 use entity::prelude::*;
 use entity::user::{self, Entity as User};
 use sea_orm::QueryTrait;
 
-use super::super::check;
-use super::template::{Template, check as check_template};
 use super::{raise_version, statement};
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-
-pub use entity::message_type::ReadPolicy;
-
-/// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
-pub const TYPES: usize = 100;
-
-/// A category of notifications.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MessageType {
-    pub id: TypeId,
-    pub code: String,
-    pub title: String,
-    /// Free label under which a UI groups types.
-    pub group: Option<String>,
-    pub read_policy: ReadPolicy,
-    /// Users cannot switch it off.
-    pub mandatory: bool,
-    /// Seconds from publication to expiry.
-    pub ttl_seconds: Option<i64>,
-    /// Order in overviews.
-    pub position: i32,
-    pub template: Option<Template>,
-}
+use crate::model::catalogue::{MessageType, TYPES};
+use crate::model::check;
+use crate::model::template::Template;
 
 /// What `save` makes of a type: all of it, for what is left out goes back to its default.
 pub type TypeChange = MessageType;
@@ -46,7 +23,7 @@ pub type TypeChange = MessageType;
 ///
 /// A ttl counts for what is sent afterwards; a template for everything that is read afterwards.
 pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()> {
-    check_type(change)?;
+    change.check()?;
     let columns = [
         Column::TenantId,
         Column::Code,
@@ -133,16 +110,4 @@ impl From<message_type::Model> for MessageType {
             template: row.template_title.map(|title| Template { title, body, link }),
         }
     }
-}
-
-fn check_type(of: &MessageType) -> Result<()> {
-    check::code("code", &of.code)?;
-    check::title("title", &of.title)?;
-    if let Some(group) = &of.group {
-        check::code("group", group)?;
-    }
-    if of.ttl_seconds.is_some_and(|ttl| ttl < 1) {
-        return Err(Error::bad_input("ttlSeconds", "must be at least 1"));
-    }
-    of.template.as_ref().map_or(Ok(()), |template| check_template(template).map_err(|error| error.within("template")))
 }

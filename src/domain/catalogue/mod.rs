@@ -9,76 +9,29 @@
 mod message_type;
 mod reason;
 mod statement;
-mod template;
 mod view_code;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use entity::default_preference::Entity as DefaultPreference;
-use entity::ids::TypeId;
+use entity::preference::Scope;
 use entity::prelude::*;
 use entity::tenant::{self, Column};
 use sea_orm::sea_query::ExprTrait;
 use tokio::time::timeout;
 
-use super::check;
-use super::preference::Scope;
 use super::tenant::{Tenant, head};
 use crate::app::App;
 use crate::database::{ACQUIRE_TIMEOUT, Transaction};
 use crate::error::{Error, Result};
 
-pub use message_type::{MessageType, ReadPolicy, TYPES, TypeChange, delete as delete_type, save as save_type};
+pub use crate::model::catalogue::{Catalogue, MessageType, Parts, TYPES};
+pub use crate::model::template::{Scene, TargetScene, Template, Templates, Text};
+pub use entity::message_type::ReadPolicy;
+pub use message_type::{TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
-pub use template::{Scene, TargetScene, Template, Templates, Text};
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
-
-/// All of a tenant's catalogue, at one version.
-#[derive(Debug)]
-pub struct Catalogue {
-    /// `tenant.catalogue_version` when it was read, or before.
-    pub version: i64,
-    /// In catalogue order: by position, then by code.
-    pub types: Vec<Arc<MessageType>>,
-    /// Reason → the actions it subscribes to.
-    pub reasons: BTreeMap<String, Vec<String>>,
-    /// (scope, action or type) → on or off.
-    pub defaults: BTreeMap<(Scope, i64), bool>,
-    /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
-    pub view_codes: BTreeMap<String, bool>,
-    /// Those of the types.
-    pub templates: Templates,
-    by_id: HashMap<TypeId, Arc<MessageType>>,
-}
-
-impl Catalogue {
-    /// The type with this code.
-    pub fn message_type(&self, code: &str) -> Option<&Arc<MessageType>> {
-        self.types.iter().find(|kind| kind.code == code)
-    }
-
-    /// The types with these codes, in catalogue order; all of them where no codes are given. `field` is blamed where there is no such
-    /// type, and where there are more codes than a tenant may have types.
-    pub fn chosen(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
-        let Some(codes) = codes else { return Ok(self.types.clone()) };
-        check::count(field, codes.len(), TYPES)?;
-        if let Some(unknown) = codes.iter().find(|code| self.message_type(code).is_none()) {
-            return Err(Error::bad_input(field, format!("no message type {unknown:?}")));
-        }
-        Ok(self.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
-    }
-
-    /// Whether users may join and leave views of this code by themselves.
-    pub fn is_open(&self, view_code: &str) -> bool {
-        self.view_codes.get(view_code).copied().unwrap_or_default()
-    }
-
-    /// The type with this row.
-    pub fn type_by_id(&self, id: TypeId) -> Option<&Arc<MessageType>> {
-        self.by_id.get(&id)
-    }
-}
 
 /// The catalogue as this process last saw it: for what checks its version against the database itself.
 pub async fn cached(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
@@ -96,7 +49,7 @@ async fn fitting(app: &App, tenant: &Tenant, fits: impl Fn(&Catalogue) -> bool) 
     if let Some(catalogue) = known().await {
         return Ok(catalogue);
     }
-    let _reading = timeout(ACQUIRE_TIMEOUT, tenant.catalogue.lock()).await.map_err(|_| Error::busy())?;
+    let _reading = timeout(ACQUIRE_TIMEOUT, tenant.reading_catalogue.lock()).await.map_err(|_| Error::busy())?;
     match known().await {
         Some(catalogue) => Ok(catalogue),
         None => load(app, tenant).await,
@@ -121,18 +74,13 @@ pub async fn raise_version(txn: &Transaction, tenant: &Tenant) -> Result<()> {
 /// The version is read before the rest: when something changes in between, the next comparison notices.
 async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
     let (_, version) = head(&app.db.read, tenant).await?;
-    let mut types = message_type::all(app, tenant).await?;
-    types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
-    let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
-    let catalogue = Arc::new(Catalogue {
-        version,
-        templates: Templates::of(&types),
-        by_id: types.iter().map(|kind| (kind.id, kind.clone())).collect(),
-        types,
+    let parts = Parts {
+        types: message_type::all(app, tenant).await?,
         reasons: reason::all(app, tenant).await?,
         view_codes: view_code::all(app, tenant).await?,
         defaults: defaults(app, tenant).await?,
-    });
+    };
+    let catalogue = Arc::new(Catalogue::new(version, parts));
     app.caches.catalogues.insert(tenant.id, catalogue.clone()).await;
     Ok(catalogue)
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use entity::prelude::*;
 use entity::reason::{Column, Entity as Reason};
 
-use super::super::check;
 use super::raise_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// The most actions of one reason.
 const ACTIONS: usize = 100;

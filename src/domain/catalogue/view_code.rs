@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use entity::prelude::*;
 use entity::view_code::{Column, Entity as Code};
 
-use super::super::check;
 use super::raise_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// The most codes of a tenant: the catalogue, which is kept in memory, holds them all.
 const CODES: i64 = 1000;

@@ -13,8 +13,9 @@ use super::{Kind, close, listen};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
-use crate::domain::{check, user};
+use crate::domain::user;
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// The most members added or removed in one call.
 const MEMBERS: usize = 10_000;

@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 
 pub use entity::channel::Kind;
 
+pub use crate::model::channel::{Code, Target};
 pub use close::{close_actor, step as close_step};
 pub use follow::{follow, following, unfollow};
 pub use group::{
@@ -30,49 +31,7 @@ pub use group::{
     named as named_groups, of_user as groups_of, remove_members, save as save_group,
 };
 pub use sweep::sweep;
-pub use target::{
-    Listener, Subscribed, Target, TopicSubscription, resolve_actions, subscribe, subscriptions, unsubscribe,
-};
-
-/// A channel as the tenant calls it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
-    /// All members of the group with this code.
-    Group(String),
-    /// An action on a target.
-    Target { target_type: String, target_id: String, action: String },
-    /// All that the user with this row does.
-    Actor(i64),
-}
-
-/// Between the parts of a target's code. Ids contain no control characters, so no two targets are written alike.
-const SEPARATOR: char = '\u{1f}';
-
-impl Code {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Group(_) => Kind::Group,
-            Self::Target { .. } => Kind::Target,
-            Self::Actor(_) => Kind::Actor,
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Group(code) => code.clone(),
-            Self::Target { target_type, target_id, action } => {
-                format!("{target_type}{SEPARATOR}{target_id}{SEPARATOR}{action}")
-            }
-            Self::Actor(user) => user.to_string(),
-        }
-    }
-
-    /// A target's parts again: type, id, action.
-    fn parse_target(text: &str) -> Option<(String, String, String)> {
-        let mut parts = text.split(SEPARATOR).map(str::to_owned);
-        Some((parts.next()?, parts.next()?, parts.next()?))
-    }
-}
+pub use target::{Listener, Subscribed, TopicSubscription, resolve_actions, subscribe, subscriptions, unsubscribe};
 
 /// What reminders of one channel are published to: itself, and the groups that are subscribed to it.
 #[derive(Clone, Debug)]

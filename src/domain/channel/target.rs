@@ -7,37 +7,17 @@ use entity::prelude::*;
 use entity::subscription::{self, Entity as Subscription};
 use sea_orm::sea_query::{ExprTrait, Func};
 
-use super::{Code, Kind, listen, open};
+use super::{Code, Kind, Target, listen, open};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
+use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::{catalogue, check};
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// The most actions of one call, and those that one transaction unsubscribes from.
 const ACTIONS: usize = 100;
-
-/// Something that happens are done to: a document, an order, a folder.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
-    pub target_type: String,
-    pub id: String,
-}
-
-impl Target {
-    /// Refuses ids that are none.
-    pub fn check(&self) -> Result<()> {
-        check::code("target.type", &self.target_type)?;
-        check::code("target.id", &self.id)
-    }
-
-    /// Its channel for an action.
-    pub fn channel(&self, action: &str) -> Code {
-        let Self { target_type, id } = self.clone();
-        Code::Target { target_type, target_id: id, action: action.to_owned() }
-    }
-}
 
 /// Somebody listens to an action on a target.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use entity::ids::{Seq, TypeId, UserId};
 
 use super::mailbox::{End, Mailbox};
 use super::newer::{Span, newer};
-use super::resume::{Missed, NEAR};
+use super::resume::{self, Missed, NEAR};
 use super::{Seat, Want, join};
 use crate::app::App;
 use crate::domain::catalogue;
@@ -53,7 +53,7 @@ pub async fn items(
         }
         None => None,
     };
-    let place = tenant.resuming.place(app, tenant, user).await?;
+    let place = resume::place(app, tenant, user).await?;
     if after.is_some_and(|after| after < place.oldest || after > place.end) {
         let message = "lies outside of what is kept: start from the cursor of a fresh overview";
         return Err(Error::bad_input("after", message));
@@ -110,7 +110,7 @@ impl Feed {
             (self.ready, more_after) = (page.items.into(), page.more_after);
         } else if self.at < end {
             let missed = Missed { user, after: self.at, upto: end };
-            let mut items = tenant.resuming.missed(app, tenant, missed).await?;
+            let mut items = resume::missed(app, tenant, missed).await?;
             let is_wanted =
                 |item: &Item| self.types.as_ref().is_none_or(|of| of.contains(&item.content.message_type.id));
             items.retain(is_wanted);
@@ -119,7 +119,7 @@ impl Feed {
         self.at_least = more_after.unwrap_or_default();
         if more_after.is_none() {
             let is_live = self.mailbox.go_live();
-            self.replay_to = if is_live { None } else { Some(tenant.resuming.place(app, tenant, user).await?.end) };
+            self.replay_to = if is_live { None } else { Some(resume::place(app, tenant, user).await?.end) };
         }
         Ok(())
     }

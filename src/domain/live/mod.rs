@@ -41,7 +41,6 @@ use room::Room;
 
 pub use items::{Feed, items};
 pub use overviews::{Watch, overviews};
-pub use resume::Resuming;
 pub use views::{Lookout, views};
 
 /// The rooms of this process.

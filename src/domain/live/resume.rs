@@ -11,10 +11,10 @@ use futures_util::FutureExt;
 
 use super::newer::{Span, newer};
 use crate::app::App;
+use crate::database::{Bounds, Party, Together};
 use crate::domain::inbox::Item;
 use crate::domain::inbox::standing;
-use crate::domain::tenant::{Tenant, head};
-use crate::domain::together::{Bounds, Together};
+use crate::domain::tenant::{Needs, Tenant, head};
 use crate::domain::user;
 use crate::error::{Error, Result};
 
@@ -44,31 +44,28 @@ pub(super) struct Missed {
     pub upto: Seq,
 }
 
-/// Sessions of a tenant that wait to hear where they begin, or what they missed.
-#[derive(Debug)]
-pub struct Resuming {
-    places: Arc<Together<UserId, Place>>,
-    missed: Arc<Together<Missed, Vec<Item>>>,
+/// Sessions of a tenant that wait to hear where they begin.
+type Places = Together<Needs, UserId, Place>;
+
+/// Sessions of a tenant that wait to hear what they missed.
+type Missing = Together<Needs, Missed, Vec<Item>>;
+
+/// Where a session of a user begins: at the end of the log, up to which the inbox is synced where it is behind.
+pub(super) async fn place(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId) -> Result<Place> {
+    let waiting = tenant.queues.of(|| {
+        let bounds = Bounds::reading(app.config.database.connections, PLACES);
+        Places::new(Party::tenant(tenant.id), |(app, tenant), jobs| places(app, tenant, jobs).boxed(), bounds)
+    });
+    waiting.ask(|| (app.clone(), tenant.clone()), vec![user]).await
 }
 
-impl Resuming {
-    /// None yet.
-    pub fn new(app: &App) -> Self {
-        Self {
-            places: Together::new(|app, tenant, jobs| places(app, tenant, jobs).boxed(), Bounds::reading(app, PLACES)),
-            missed: Together::new(|app, tenant, jobs| missed(app, tenant, jobs).boxed(), Bounds::reading(app, READERS)),
-        }
-    }
-
-    /// Where a session of a user begins: at the end of the log, up to which the inbox is synced where it is behind.
-    pub(super) async fn place(&self, app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId) -> Result<Place> {
-        self.places.ask(app, tenant, vec![user]).await
-    }
-
-    /// The items that a session missed, oldest first; of a part of the log of at most [`NEAR`] entries.
-    pub(super) async fn missed(&self, app: &Arc<App>, tenant: &Arc<Tenant>, of: Missed) -> Result<Vec<Item>> {
-        self.missed.ask(app, tenant, vec![of]).await
-    }
+/// The items that a session missed, oldest first; of a part of the log of at most [`NEAR`] entries.
+pub(super) async fn missed(app: &Arc<App>, tenant: &Arc<Tenant>, of: Missed) -> Result<Vec<Item>> {
+    let waiting = tenant.queues.of(|| {
+        let bounds = Bounds::reading(app.config.database.connections, READERS);
+        Missing::new(Party::tenant(tenant.id), |(app, tenant), jobs| all_missed(app, tenant, jobs).boxed(), bounds)
+    });
+    waiting.ask(|| (app.clone(), tenant.clone()), vec![of]).await
 }
 
 /// Two statements, whose users are in the order of their ids; where inboxes are behind, their sync too.
@@ -101,7 +98,7 @@ async fn places(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<
 }
 
 /// Two statements for all whose parts of the log lie side by side.
-async fn missed(app: &App, tenant: &Tenant, jobs: &mut [Vec<Missed>]) -> Result<Vec<Result<Vec<Item>>>> {
+async fn all_missed(app: &App, tenant: &Tenant, jobs: &mut [Vec<Missed>]) -> Result<Vec<Result<Vec<Item>>>> {
     let mut all: Vec<Missed> = jobs.iter().flatten().copied().collect();
     all.sort_unstable_by_key(|of| of.after);
     let mut by_user: HashMap<UserId, BTreeMap<Seq, Item>> = HashMap::with_capacity(all.len());

@@ -9,7 +9,7 @@ use entity::publication::{self, Entity as Publications};
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::sea_query::ExprTrait;
 
-use super::content::ContentChange;
+use crate::model::content::ContentChange;
 use super::draft::check_instants;
 use super::envelope::expiry;
 use super::{Content, Notification, Row, Status, find, schedule, stored};

@@ -11,10 +11,9 @@ use futures_util::FutureExt;
 use super::draft::Draft;
 use super::send::{self, Outcome, Written};
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Bounds, Party, Together, transaction};
 use crate::domain::catalogue;
-use crate::domain::tenant::Tenant;
-use crate::domain::together::{Bounds, Together};
+use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
 use crate::metrics::Published;
 
@@ -25,26 +24,16 @@ const DRAFTS_PER_TRANSACTION: usize = 1000;
 const TRIES: usize = 5;
 
 /// Sends of one tenant that wait for the next transaction.
-#[derive(Debug)]
-pub struct Outbox(Arc<Together<Draft, Vec<Outcome>>>);
+type Outbox = Together<Needs, Draft, Vec<Outcome>>;
 
-impl Outbox {
-    /// With nothing in it.
-    pub fn new(app: &App) -> Self {
-        let bounds =
-            Bounds { rounds: 1, things: DRAFTS_PER_TRANSACTION, patience: app.db.write_patience(), splits_after: None };
-        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), bounds))
-    }
-
-    /// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
-    pub(super) async fn commit(
-        &self,
-        app: &Arc<App>,
-        tenant: &Arc<Tenant>,
-        drafts: Vec<Draft>,
-    ) -> Result<Vec<Outcome>> {
-        self.0.ask(app, tenant, drafts).await
-    }
+/// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
+pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Vec<Outcome>> {
+    let outbox = tenant.queues.of(|| {
+        let (things, patience) = (DRAFTS_PER_TRANSACTION, app.db.write_patience());
+        let bounds = Bounds { rounds: 1, things, patience, splits_after: None };
+        Outbox::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
+    });
+    outbox.ask(|| (app.clone(), tenant.clone()), drafts).await
 }
 
 /// Counts what was published, now that it is on disk, and notes how far the log goes.

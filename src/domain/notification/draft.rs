@@ -5,18 +5,19 @@ use std::collections::HashMap;
 use entity::ids::{ActionId, UserId};
 use serde::Serialize;
 
-use super::content::Content;
+use crate::model::content::Content;
 use super::envelope::{Envelope, Recipients, message_type};
 use super::key::{Key, fingerprint};
 use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::domain::action;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
-use crate::domain::{action, check};
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// The most users named one by one.
 const NAMED_USERS: usize = 10_000;

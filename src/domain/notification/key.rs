@@ -8,9 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::Input;
-use crate::domain::check;
 use crate::domain::user::By;
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// What a user's key begins with where it is kept. Neither keys nor ids contain control characters.
 pub const OF_USERS: char = '\u{1f}';

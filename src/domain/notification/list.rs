@@ -13,11 +13,12 @@ use sea_orm::sea_query::{Condition, ExprTrait};
 use super::{Kind, Notification, Row, Status, stored};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::domain::catalogue;
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
-use crate::domain::{catalogue, check};
 use crate::error::Result;
+use crate::model::check;
 
 /// Notifications that a page passes over at the most, where it is not of all.
 const PASSED_OVER: u64 = 10_000;

@@ -11,13 +11,13 @@ use super::envelope::Envelope;
 use super::key::Key;
 use super::publish::{self, Publication};
 use super::write::{self, Head, Take};
-use super::{Notification, by_keys, load, schedule};
+use super::{Notification, by_keys, commit, load, schedule};
 use crate::app::App;
 use crate::database::Transaction;
-use crate::domain::check;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// The most notifications of one call.
 const INPUTS: usize = 1000;
@@ -63,7 +63,7 @@ pub async fn send(
     }
     let Prepared { drafts, sent } = prepare(app, tenant, by, inputs, path).await?;
     let mut outcomes =
-        if drafts.is_empty() { Vec::new() } else { tenant.outbox.commit(app, tenant, drafts).await? }.into_iter();
+        if drafts.is_empty() { Vec::new() } else { commit::commit(app, tenant, drafts).await? }.into_iter();
     let outcome = |place| sent.get(&place).map_or_else(|| outcomes.next(), |id| Some(Outcome::Replayed(*id)));
     let outcomes: Vec<Outcome> = (0..inputs.len()).filter_map(outcome).collect();
     let number = |outcome: &Outcome| match outcome {

@@ -8,19 +8,19 @@ use entity::prelude::*;
 use futures_util::FutureExt;
 use sea_orm::{DbBackend, QueryResult};
 
-use super::memory::Entry;
 use super::statement::{Row, statement};
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::{Bounds, Party, Together};
 use crate::domain::catalogue::{Catalogue, MessageType};
 use crate::domain::inbox::Item;
 use crate::domain::inbox::item::Contents;
 use crate::domain::inbox::standing::{Reach, Standing};
-use crate::domain::tenant::Tenant;
-use crate::domain::together::{Bounds, Together};
+use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::view;
 use crate::error::Result;
+use crate::model::overview::Entry;
 
 /// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
 /// less than that each.
@@ -30,8 +30,7 @@ const USERS: usize = 16;
 const BRANCHES: usize = 2000;
 
 /// Requests of a tenant's users whose overviews wait to be read.
-#[derive(Debug)]
-pub struct Readings(Arc<Together<(UserId, Arc<Want>), Reading>>);
+type Readings = Together<Needs, (UserId, Arc<Want>), Reading>;
 
 /// What is wanted of a user.
 #[derive(Debug)]
@@ -65,30 +64,22 @@ impl Want {
     }
 }
 
-impl Readings {
-    /// None yet. On MySQL, where each user is a branch of the statement, nothing is gained by reading together.
-    pub fn new(app: &App) -> Self {
-        let mut bounds = Bounds::reading(app, USERS);
+/// Reads overviews, in one statement with whatever else waits at the moment. Those of many users need no company.
+pub(super) async fn shared(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], want: Want) -> Result<Reading> {
+    if users.len() >= USERS {
+        return read(app, tenant, users, &want).await;
+    }
+    let readings = tenant.queues.of(|| {
+        let connections = app.config.database.connections;
+        let mut bounds = Bounds::reading(connections, USERS);
         if app.db.backend() == DbBackend::MySql {
-            bounds = Bounds { rounds: app.config.database.connections as usize, things: 1, ..bounds };
+            // Each user is a branch of the statement: nothing is gained by reading together.
+            bounds = Bounds { rounds: connections as usize, things: 1, ..bounds };
         }
-        Self(Together::new(|app, tenant, jobs| together(app, tenant, jobs).boxed(), bounds))
-    }
-
-    /// Reads overviews, in one statement with whatever else waits at the moment. Those of many users need no company.
-    pub(super) async fn read(
-        &self,
-        app: &Arc<App>,
-        tenant: &Arc<Tenant>,
-        users: &[UserId],
-        want: Want,
-    ) -> Result<Reading> {
-        if users.len() >= USERS {
-            return read(app, tenant, users, &want).await;
-        }
-        let want = Arc::new(want);
-        self.0.ask(app, tenant, users.iter().map(|user| (*user, want.clone())).collect()).await
-    }
+        Readings::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
+    });
+    let want = Arc::new(want);
+    readings.ask(|| (app.clone(), tenant.clone()), users.iter().map(|user| (*user, want.clone())).collect()).await
 }
 
 /// A statement for each different want.

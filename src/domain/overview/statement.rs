@@ -7,7 +7,6 @@ use entity::prelude::FromQueryResult;
 use sea_orm::DbBackend;
 
 use super::Wish;
-use super::memory::Stamp;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::MessageType;
@@ -15,6 +14,7 @@ use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, Range, Side, push_range, ranges};
 use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::tenant::Tenant;
+use crate::model::overview::Stamp;
 use crate::sql::Sql;
 
 /// A row of it: where an inbox stands, and one of its types. What is shown of that one's newest item is read where it has not

@@ -13,13 +13,13 @@ use sea_orm::sea_query::ExprTrait;
 
 use super::action;
 use super::catalogue::{Catalogue, current, raise_version};
-use super::check;
 use super::inbox::sync;
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::check;
 
 pub use entity::preference::Scope;
 

@@ -3,83 +3,21 @@
 mod statement;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use entity::channel;
 use entity::ids::{ChannelId, Seq, TenantId};
 use entity::prelude::*;
 use entity::tenant::{self, Column};
 use futures_util::FutureExt;
-use tokio::sync::Mutex;
 
-use super::live::Resuming;
-use super::notification::Outbox;
-use super::overview::{Questions, Readings};
-use super::user::Mentions;
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
-use crate::seal::Seal;
+use crate::model::seal::Seal;
+pub use crate::model::tenant::Tenant;
 
-/// What never changes about a tenant, and what of his waits in this process.
-#[derive(Debug)]
-pub struct Tenant {
-    /// Leads every table.
-    pub id: TenantId,
-    /// As tokens name him.
-    pub code: String,
-    /// Seals the ids that his clients see.
-    pub seal: Seal,
-    /// What announcements to everyone are published to.
-    pub everyone: ChannelId,
-    /// Sends that wait to be committed together.
-    pub outbox: Outbox,
-    /// Overviews that wait to be asked of together.
-    pub questions: Questions,
-    /// Overviews that wait to be read together.
-    pub readings: Readings,
-    /// Sessions that wait to hear together where they begin, and what they missed.
-    pub resuming: Resuming,
-    /// Users who are to be looked up together.
-    pub mentions: Mentions,
-    /// Held by whoever reads the catalogue anew, so that nobody else does at the same time.
-    pub(super) catalogue: Mutex<()>,
-    /// The end of the log as this process last saw it: it may have gone on.
-    end: AtomicI64,
-    /// How many users were erased, as this process last saw it: there may be more.
-    erased_count: AtomicI64,
-}
-
-impl Tenant {
-    /// The end of the log as this process last saw it: it may have gone on.
-    pub fn end(&self) -> Seq {
-        Seq(self.end.load(Ordering::Relaxed))
-    }
-
-    /// Remembers how far the log went.
-    pub fn saw(&self, end: Seq) {
-        self.end.fetch_max(end.0, Ordering::Relaxed);
-    }
-
-    /// Forgets what was beyond a place, for the log seems to end there: the database was restored. Nothing is believed of what
-    /// comes after it until it is seen again, so that it does no harm where that is not so.
-    pub fn went_back(&self, end: Seq) {
-        self.end.fetch_min(end.0, Ordering::Relaxed);
-    }
-
-    /// How many of the tenant's users were erased, as this process last saw it: there may be more.
-    ///
-    /// Whom it knew when it was less is looked up anew. So it matters not when a process hears of an erasure, only that
-    /// whoever writes something about a user makes sure that they are one (`user::held`, `inbox::sync`, `notification::send`).
-    pub fn erased_count(&self) -> i64 {
-        self.erased_count.load(Ordering::SeqCst)
-    }
-
-    /// Remembers how many users were erased.
-    pub fn saw_erased(&self, count: i64) {
-        self.erased_count.fetch_max(count, Ordering::SeqCst);
-    }
-}
+/// What is needed to do something for a tenant.
+pub type Needs = (Arc<App>, Arc<Tenant>);
 
 async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
     if let Some(tenant) = find(app, code).await? {
@@ -112,20 +50,8 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
     let found = found.select_only().columns([Column::Id, Column::IdKey, Column::ErasedCount]);
     let found = found.column(channel::Column::Id).into_tuple::<(TenantId, Vec<u8>, i64, ChannelId)>();
     let Some((id, key, erased_count, everyone)) = found.one(&app.db.read).await? else { return Ok(None) };
-    Ok(Some(Tenant {
-        id,
-        code: code.to_owned(),
-        seal: Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?,
-        everyone,
-        outbox: Outbox::new(app),
-        questions: Questions::new(app),
-        readings: Readings::new(app),
-        resuming: Resuming::new(app),
-        mentions: Mentions::new(app),
-        catalogue: Mutex::default(),
-        end: AtomicI64::new(0),
-        erased_count: AtomicI64::new(erased_count),
-    }))
+    let seal = Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?;
+    Ok(Some(Tenant::new(id, code.to_owned(), seal, everyone, erased_count)))
 }
 
 /// Both rows in one transaction, and neither twice, however many requests name the tenant at once.

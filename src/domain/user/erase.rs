@@ -19,9 +19,10 @@ use crate::database::{Transaction, transaction};
 use crate::domain::job::{self, Job, Next};
 use crate::domain::notification::OF_USERS;
 use crate::domain::tenant::{self, Tenant};
-use crate::domain::{channel, check, tally};
+use crate::domain::{channel, tally};
 use crate::error::Result;
 use crate::hub::Notice;
+use crate::model::check;
 
 /// Notifications that are looked through in one transaction.
 pub(super) const NOTIFICATIONS: i64 = 5000;

@@ -11,7 +11,6 @@ use super::{Profile, find, profiles};
 use crate::app::App;
 use crate::clock::{Millis, calendar};
 use crate::domain::channel::{self, Target, TopicSubscription};
-use crate::domain::check;
 use crate::domain::inbox::Item;
 use crate::domain::inbox::page::{self, End, Window};
 use crate::domain::inbox::shelf::Side;
@@ -20,7 +19,8 @@ use crate::domain::preference::{self, Preference};
 use crate::domain::tenant::Tenant;
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
-use crate::seal::Kind;
+use crate::model::check;
+use crate::model::seal::Kind;
 
 /// Rows of all lists in one part.
 const ROWS: usize = 500;

@@ -11,11 +11,10 @@ use futures_util::FutureExt;
 use super::{again, before};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Transaction, transaction};
-use crate::domain::check;
-use crate::domain::tenant::Tenant;
-use crate::domain::together::{Bounds, Together};
+use crate::database::{Bounds, Party, Together, Transaction, transaction};
+use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
+use crate::model::check;
 
 /// Users who are looked up in one statement.
 const MENTIONS: usize = 256;
@@ -46,7 +45,7 @@ pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, exte
     // Boxed, since this is in every request, and rare.
     async {
         check::code(field, external_id)?;
-        match tenant.mentions.0.ask(app, tenant, vec![external_id.to_owned()]).await? {
+        match mentions(app, tenant).ask(|| (app.clone(), tenant.clone()), vec![external_id.to_owned()]).await? {
             Some(user) => Ok(user),
             None => Ok(mention(app, tenant, field, &[external_id.to_owned()]).await?[0]),
         }
@@ -56,14 +55,13 @@ pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, exte
 }
 
 /// Users of a tenant who wait to be looked up.
-#[derive(Debug)]
-pub struct Mentions(Arc<Together<String, Option<UserId>>>);
+type Mentions = Together<Needs, String, Option<UserId>>;
 
-impl Mentions {
-    /// None yet.
-    pub fn new(app: &App) -> Self {
-        Self(Together::new(|app, tenant, jobs| look_up(app, tenant, jobs).boxed(), Bounds::reading(app, MENTIONS)))
-    }
+fn mentions(app: &App, tenant: &Tenant) -> Arc<Mentions> {
+    tenant.queues.of(|| {
+        let bounds = Bounds::reading(app.config.database.connections, MENTIONS);
+        Mentions::new(Party::tenant(tenant.id), |(app, tenant), jobs| look_up(app, tenant, jobs).boxed(), bounds)
+    })
 }
 
 /// The first of each job, if the tenant has heard of them.

@@ -1,6 +1,5 @@
 //! Users: recipients, known by the partner's own id and made when it is first mentioned.
 
-mod by;
 mod erase;
 mod export;
 mod held;
@@ -15,36 +14,20 @@ use entity::prelude::*;
 use entity::user::{Column, Entity as User};
 use sea_orm::sea_query::ExprTrait;
 
-use super::check;
 use super::tenant::{Tenant, head};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::check;
 
-pub use by::By;
+pub use crate::model::user::{By, Profile};
 pub use erase::{erase, step as erase_step};
 pub use export::export;
 pub use held::{again, gone, held, lost};
-pub use mention::{Mentions, Window, find, mention, mention_one, mention_within};
+pub use mention::{Window, find, mention, mention_one, mention_within};
 pub use orphan::sweep as sweep_orphans;
 pub use statement::before;
-
-/// A user as others see them.
-#[derive(Clone, Debug, PartialEq, Eq, DerivePartialModel)]
-#[sea_orm(entity = "User")]
-pub struct Profile {
-    /// Their row.
-    pub id: UserId,
-    /// The partner's id of them.
-    pub external_id: String,
-    /// As far as the partner has told it.
-    pub name: Option<String>,
-    /// An http(s) URL or a path.
-    pub avatar_url: Option<String>,
-    /// BCP 47.
-    pub locale: Option<String>,
-}
 
 /// A change of a profile: what is left out stays, `Some(None)` clears.
 #[derive(Clone, Debug, Default)]

@@ -13,9 +13,10 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
-use crate::domain::{check, user};
+use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::check;
 
 /// The most activities of one call.
 const ACTIVITIES: usize = 1000;

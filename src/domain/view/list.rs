@@ -7,11 +7,11 @@ use entity::prelude::*;
 use entity::view_visit::{Column, Entity as Visits, Relation};
 
 use super::statement::{self, Listed, Which};
-use super::{Found, Key, View};
+use super::{Found, Key, Unread, View};
 use crate::app::App;
-use crate::domain::check;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
+use crate::model::check;
 
 /// The most views of one list.
 pub const VIEWS: usize = 200;
@@ -23,15 +23,6 @@ pub enum Listing {
     Newest(usize),
     /// These, as far as he is in them, in this order; at most 200.
     These(Vec<Key>),
-}
-
-/// What a user has not seen yet.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Unread {
-    /// Activities in all his views.
-    pub total: i64,
-    /// Views that hold any, most recently active first.
-    pub views: Vec<View>,
 }
 
 /// Refuses keys that no view can have, and more than 200.

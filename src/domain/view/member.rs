@@ -13,9 +13,10 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
-use crate::domain::{catalogue, check, user};
+use crate::domain::{catalogue, user};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::check;
 
 /// The most users who join or leave in one call.
 const USERS: usize = 10_000;

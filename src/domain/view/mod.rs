@@ -19,56 +19,20 @@ use entity::view::{self, Column, Entity as Views};
 use entity::view_visit;
 use sea_orm::sea_query::{ExprTrait, IntoCondition};
 
-use super::check;
 use super::tenant::Tenant;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
 
+pub use crate::model::view::{Key, Unread, View};
 pub use activity::{Activity, record};
-pub use list::{Listing, Unread, VIEWS, after, check_keys, of, unread_of};
+pub use list::{Listing, VIEWS, after, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
 pub use sight::{PAIRS, Sight, Unseen, sights, unseen_by};
 pub use sweep::sweep;
 
 /// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.
 const TOUCH: Millis = 24 * 60 * 60 * 1000;
-
-/// A view as the partner calls it: 1 to 128 characters each.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, DerivePartialModel)]
-#[sea_orm(entity = "view::Entity")]
-pub struct Key {
-    /// What kind of view it is: `chat`, `feed` …
-    pub code: String,
-    /// Which of its kind.
-    #[sea_orm(from_col = "external_id")]
-    pub id: String,
-}
-
-impl Key {
-    fn check(&self) -> Result<()> {
-        check::code("code", &self.code)?;
-        check::code("id", &self.id)
-    }
-
-    fn missing(&self) -> Error {
-        Error::not_found("view", format!("{}/{}", self.code, self.id))
-    }
-}
-
-/// A view as a user sees it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct View {
-    pub key: Key,
-    /// Activities since his last visit, or since he joined; 0 where it is nobody who sees it.
-    pub unread: i64,
-    /// Nothing where nothing has ever happened.
-    pub last_activity_at: Option<Millis>,
-    /// Nothing where he never looked.
-    pub last_visited_at: Option<Millis>,
-    /// What the latest activity carried.
-    pub latest: Option<serde_json::Value>,
-}
 
 /// The row of a view.
 #[derive(Clone, Debug, DerivePartialModel)]

@@ -29,7 +29,7 @@ use crate::domain::inbox::Item;
 use crate::domain::live::{Feed, Lookout, Watch};
 use crate::domain::{overview, view};
 use crate::error::Result;
-use crate::seal::Kind;
+use crate::model::seal::Kind;
 use shared::{Found, NOBODY, Question, Shared, Template};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.

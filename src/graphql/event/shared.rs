@@ -17,7 +17,7 @@ use async_graphql_value::Value as Written;
 use entity::ids::{Seq, TenantId, UserId};
 
 use super::Event;
-use crate::seal::{Kind, Seal};
+use crate::model::seal::{Kind, Seal};
 
 /// The largest number that an id can hold, which is no user's.
 pub const NOBODY: UserId = UserId((1 << 48) - 1);

@@ -11,10 +11,10 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, TYPES};
 use crate::domain::channel::Target;
-use crate::domain::check;
 use crate::domain::notification::Kind;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
+use crate::model::check;
 use statement::Row;
 
 pub(super) use statement::push_target;
@@ -118,7 +118,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let walked_to = rows.first().and_then(|row| row.walked_to);
         let is_full = seqs.len() > window.many;
         let shown = rows.into_iter().take(window.many).filter_map(|row| row.item);
-        let mut items = shown.map(|row| Item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;
+        let mut items = shown.map(|row| super::item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;
         if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && is_full) {
             match window.end {
                 End::Newest => window.older_than = Some(*last),

@@ -9,7 +9,6 @@ mod statement;
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::*;
 
 use super::sync;
 use crate::app::App;
@@ -17,42 +16,13 @@ use crate::database::Party;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
+pub use crate::model::standing::Standing;
 
 pub use statement::{COLUMNS, NEWEST, of, pad, push, push_cut};
 
 /// Entries of the log after which a cursor is moved although none of them was for the user, so that the next
 /// question does not look at them again.
 pub const IDLE_GAP: i64 = 1000;
-
-/// Where an inbox stood in the moment of a statement: the columns of [`push`].
-#[derive(Clone, Copy, Debug, FromQueryResult)]
-pub struct Standing {
-    #[sea_orm(from_alias = "h_user_id")]
-    pub user: UserId,
-    /// 1 or 0.
-    #[sea_orm(from_alias = "h_behind")]
-    behind: i32,
-    #[sea_orm(from_alias = "h_cursor_seq")]
-    cursor: Seq,
-    /// Where the statement read to.
-    #[sea_orm(from_alias = "h_last_seq")]
-    end: Seq,
-    /// Of the catalogue that the rest of the statement saw.
-    #[sea_orm(from_alias = "h_version")]
-    pub catalogue_version: i64,
-}
-
-impl Standing {
-    /// Whether something was published for the user that his inbox has not got.
-    pub fn is_behind(&self) -> bool {
-        self.behind == 1
-    }
-
-    /// The inbox is complete up to here: to the end of the log, unless it is behind or cut.
-    pub fn complete_upto(&self) -> Seq {
-        if self.is_behind() { self.cursor } else { self.end }
-    }
-}
 
 /// How far a statement reads inboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use entity::statement::LIST;
 
 use crate::app::App;
 use crate::domain::catalogue;
-use crate::domain::inbox::item::{Content, Item, Own};
+use crate::domain::inbox::item::{self, Content, Item, Own};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use statement::Row;
@@ -46,7 +46,7 @@ pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>)
     seqs.dedup();
     let contents = contents(app, tenant, &seqs).await?;
     // Whatever has gone between the two statements is not new any more.
-    let with_content = |row: Own| contents.get(&row.seq).map(|content| Item::over(row, content.clone()));
+    let with_content = |row: Own| contents.get(&row.seq).map(|content| item::over(row, content.clone()));
     let items = rows.into_iter().filter_map(with_content).collect();
     Ok(Newer { items, more_after })
 }
@@ -58,7 +58,7 @@ async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Se
         let Some(row) = rows.first() else { continue };
         let catalogue = catalogue::at(app, tenant, row.catalogue_version).await?;
         for row in rows {
-            contents.insert(row.content_seq, Arc::new(Content::of(row.shown, &catalogue)?));
+            contents.insert(row.content_seq, Arc::new(item::content(row.shown, &catalogue)?));
         }
     }
     Ok(contents)

@@ -10,47 +10,42 @@ use entity::prelude::{Among, EntityTrait, LIST, QueryFilter, QuerySelect};
 use entity::user::{Column, Entity as User};
 use futures_util::FutureExt;
 
-use super::memory::{Entry, Stamp};
 use super::{Overview, Wish};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::{Bounds, Party, Together};
 use crate::domain::inbox::standing::{Reach, Standing};
-use crate::domain::tenant::Tenant;
-use crate::domain::together::{Bounds, Together};
+use crate::domain::tenant::{Needs, Tenant};
 use crate::error::Result;
+use crate::model::overview::{Entry, Stamp};
 use statement::{Inbox, Row, Sender};
 
 /// Overviews that are asked of in one statement.
 const ENTRIES: usize = 256;
 
 /// Requests of a tenant's users that wait to hear which of the overviews that are remembered still hold.
-#[derive(Debug)]
-pub struct Questions(Arc<Together<Arc<Entry>, HashMap<UserId, Overview>>>);
+type Questions = Together<Needs, Arc<Entry>, HashMap<UserId, Overview>>;
 
-impl Questions {
-    /// None yet.
-    pub fn new(app: &App) -> Self {
-        Self(Together::new(|app, tenant, jobs| answer(app, tenant, jobs).boxed(), Bounds::reading(app, ENTRIES)))
+/// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
+/// have gone on, which every later question then knows.
+pub(super) async fn recall(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    users: &[UserId],
+    wish: &Wish,
+) -> Result<HashMap<UserId, Overview>> {
+    let mut entries = Vec::new();
+    for user in users {
+        entries.extend(app.caches.overviews.recall(*user, wish).await);
     }
-
-    /// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
-    /// have gone on, which every later question then knows.
-    pub(super) async fn recall(
-        &self,
-        app: &Arc<App>,
-        tenant: &Arc<Tenant>,
-        users: &[UserId],
-        wish: &Wish,
-    ) -> Result<HashMap<UserId, Overview>> {
-        let mut entries = Vec::new();
-        for user in users {
-            entries.extend(app.caches.overviews.recall(*user, wish).await);
-        }
-        if entries.is_empty() {
-            return Ok(HashMap::new());
-        }
-        self.0.ask(app, tenant, entries).await
+    if entries.is_empty() {
+        return Ok(HashMap::new());
     }
+    let questions = tenant.queues.of(|| {
+        let bounds = Bounds::reading(app.config.database.connections, ENTRIES);
+        Questions::new(Party::tenant(tenant.id), |(app, tenant), jobs| answer(app, tenant, jobs).boxed(), bounds)
+    });
+    questions.ask(|| (app.clone(), tenant.clone()), entries).await
 }
 
 async fn answer(

@@ -3,9 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use entity::inbox_item::State;
+
 use super::{Count, Overview, TypeOverview, Wish};
-use crate::domain::inbox::Item;
-use crate::domain::inbox::shelf::State;
+use crate::model::item::Item;
 
 impl Count {
     fn and_one(self, cap: Option<i64>) -> Self {

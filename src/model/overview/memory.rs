@@ -10,11 +10,11 @@ use moka::future::Cache;
 
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::clock::Millis;
-use crate::domain::catalogue::{Catalogue, MessageType};
-use crate::domain::inbox::Item;
-use crate::domain::inbox::standing::Standing;
+use crate::model::catalogue::{Catalogue, MessageType};
+use crate::model::item::Item;
+use crate::model::standing::Standing;
 
-/// Different wishes that are remembered of a user: his bell's, and those of a page or two.
+/// Different wishes that are remembered of a user: their bell's, and those of a page or two.
 const WISHES: usize = 4;
 
 /// What an entry takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
@@ -23,11 +23,11 @@ const PLACE: usize = 400;
 /// Of all that an overview shows but time: two overviews of a user with the same one, between which nothing has expired
 /// and no sender has another profile, are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
-pub(super) struct Stamp {
-    /// What was published on his channels is in his inbox up to here, and amended up to here.
+pub struct Stamp {
+    /// What was published on their channels is in their inbox up to here, and amended up to here.
     #[sea_orm(from_alias = "h_cursor_seq")]
     cursor: Seq,
-    /// Of his inbox: what he or the sweep has changed since it arrived.
+    /// Of their inbox: what they or the sweep has changed since it arrived.
     #[sea_orm(from_alias = "h_user_version")]
     version: i64,
     /// Messages come without a sync, each newer than everything before.
@@ -41,7 +41,7 @@ pub(super) struct Stamp {
 
 /// An overview, and what it was made of.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     pub wish: Wish,
     pub stamp: Stamp,
     /// The instant by which it was decided what has expired.
@@ -78,7 +78,7 @@ impl Memory {
     }
 
     /// What was kept last of a user and a wish.
-    pub(super) async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
+    pub async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
         self.0.get(&user).await?.iter().find(|entry| entry.wish == *wish).cloned()
     }
 
@@ -88,7 +88,7 @@ impl Memory {
         self.0.weighted_size()
     }
 
-    pub(super) async fn keep(&self, mut entry: Entry) {
+    pub async fn keep(&self, mut entry: Entry) {
         entry.overview.types.retain(|of| of.unread.count > 0 || of.latest.is_some());
         entry.overview.types.shrink_to_fit();
         entry.senders.shrink_to_fit();
@@ -123,7 +123,7 @@ impl Entry {
     }
 
     /// The overview, where it still holds.
-    pub(super) fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Overview> {
+    pub fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Overview> {
         // A log that ends before what was known of it is another one.
         if standing.is_behind() || stamp != self.stamp || standing.complete_upto() < self.complete_upto() {
             return None;
@@ -143,7 +143,7 @@ impl Entry {
     }
 
     /// The end of the log up to which the inbox is known not to be behind, as it is now.
-    pub(super) fn complete_upto(&self) -> Seq {
+    pub fn complete_upto(&self) -> Seq {
         Seq(self.complete_upto.load(Ordering::Relaxed))
     }
 }

@@ -1,20 +1,21 @@
 //! All that an operation may use.
 
+mod caches;
+
 use std::sync::Arc;
 
-use moka::future::Cache;
 use sea_orm::DbBackend;
 
 use crate::auth::Verifier;
 use crate::clock::{Agreed, Clock, Millis};
 use crate::config::Config;
 use crate::database::{self, Database};
-use crate::domain::Caches;
 use crate::domain::live::Live;
 use crate::error::Result;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
+pub use caches::Caches;
 
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
 #[derive(Debug)]
@@ -94,13 +95,4 @@ impl App {
         }
         Ok(())
     }
-}
-
-/// A cache of at most `capacity` entries; what is used least goes first.
-pub fn cache<K, V>(capacity: u64) -> Cache<K, V>
-where
-    K: std::hash::Hash + Eq + Send + Sync + 'static,
-    V: Clone + Send + Sync + 'static,
-{
-    Cache::new(capacity)
 }

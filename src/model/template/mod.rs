@@ -17,11 +17,9 @@ mod tests;
 mod work;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::super::check as texts;
-use super::MessageType;
+use super::check as texts;
 use crate::error::{Error, Result};
 use compiled::Compiled;
 use flaw::Flaw;
@@ -50,8 +48,8 @@ pub enum Text {
 /// The templates of a catalogue.
 #[derive(Default)]
 pub struct Templates {
-    /// Those of each type that has some, by its code.
-    types: HashMap<String, (Arc<MessageType>, [Known; 3])>,
+    /// What is known of those of each type that has some, by its code.
+    types: HashMap<String, [Known; 3]>,
     /// About how many bytes those take that are compiled.
     kept: AtomicUsize,
 }
@@ -63,17 +61,16 @@ impl std::fmt::Debug for Templates {
 }
 
 impl Templates {
-    /// Those of all types. Each text is compiled when it is asked for first.
-    pub(super) fn of(types: &[Arc<MessageType>]) -> Self {
-        let templated = types.iter().filter(|kind| kind.template.is_some());
-        let types = templated.map(|kind| (kind.code.clone(), (kind.clone(), <[Known; 3]>::default()))).collect();
+    /// Those of the types with these codes. Each text is compiled when it is asked for first.
+    pub(super) fn of(codes: impl Iterator<Item = String>) -> Self {
+        let types = codes.map(|code| (code, <[Known; 3]>::default())).collect();
         Self { types, kept: AtomicUsize::new(0) }
     }
 
-    /// A text of the type in this scene; nothing where the type has no template for it, or where it fails (which is
+    /// A text of the template of a type in this scene; nothing where the template does not say it, or where it fails (which is
     /// logged, once for each catalogue), says nothing, or is a link that leads nowhere.
-    pub fn render(&self, message_type: &str, text: Text, scene: &Scene<'_>) -> Option<String> {
-        let (source, known) = self.text(message_type, text)?;
+    pub fn render(&self, (message_type, template): (&str, &Template), text: Text, scene: &Scene<'_>) -> Option<String> {
+        let (source, known) = (template.source(text)?, self.known(message_type, text)?);
         match known.render(source, scene, &self.kept) {
             Ok(rendered) => text.shown(&rendered),
             Err(flaw) => {
@@ -86,19 +83,17 @@ impl Templates {
         }
     }
 
-    /// What is wrong with a type's template, if anything is: it may not be any more what it is, or has failed on a
+    /// What is wrong with the template of a type, if anything is: it may not be any more what it is, or has failed on a
     /// notification since this catalogue was read.
-    pub fn flaw(&self, message_type: &str) -> Option<String> {
+    pub fn flaw(&self, (message_type, template): (&str, &Template)) -> Option<String> {
         Text::ALL.into_iter().find_map(|text| {
-            let (source, known) = self.text(message_type, text)?;
+            let (source, known) = (template.source(text)?, self.known(message_type, text)?);
             Some(format!("{}: {}", text.field(), known.flaw(source, &self.kept)?))
         })
     }
 
-    fn text(&self, message_type: &str, text: Text) -> Option<(&str, &Known)> {
-        let (kind, known) = self.types.get(message_type)?;
-        let source = kind.template.as_ref()?.source(text)?;
-        Some((source, &known[text as usize]))
+    fn known(&self, message_type: &str, text: Text) -> Option<&Known> {
+        Some(&self.types.get(message_type)?[text as usize])
     }
 }
 
@@ -145,7 +140,7 @@ fn cut(title: &str) -> String {
 }
 
 /// Refuses what cannot be compiled or is too long.
-pub(super) fn check(template: &Template) -> Result<()> {
+pub fn check(template: &Template) -> Result<()> {
     for text in Text::ALL {
         let Some(source) = template.source(text) else { continue };
         texts::body(text.field(), source, SOURCE_BYTES)?;

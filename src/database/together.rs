@@ -13,14 +13,12 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::tenant::Tenant;
-use crate::app::App;
-use crate::database::{ACQUIRE_TIMEOUT, Party, hurried};
+use super::{ACQUIRE_TIMEOUT, Party, hurried};
 use crate::error::{Error, Result};
 
-/// Does jobs of a tenant, and tells what became of each, in their order. Where it fails altogether nothing has been done,
-/// but for `UNAVAILABLE`, after which nobody knows.
-type Work<T, O> = for<'a> fn(&'a Arc<App>, &'a Arc<Tenant>, &'a mut [Vec<T>]) -> BoxFuture<'a, Result<Vec<Result<O>>>>;
+/// Does jobs with what is needed for it, and tells what became of each, in their order. Where it fails altogether nothing has
+/// been done, but for `UNAVAILABLE`, after which nobody knows.
+type Work<C, T, O> = for<'a> fn(&'a C, &'a mut [Vec<T>]) -> BoxFuture<'a, Result<Vec<Result<O>>>>;
 
 /// How much is done at the same time.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +40,10 @@ const SLOW: Duration = Duration::from_secs(2);
 /// So much of its patience everybody keeps for the wait in the round.
 const IN_ROUND: Duration = Duration::from_millis(500);
 
-/// Jobs of one tenant, each a list of things to do; what becomes of one is an `O`.
-pub struct Together<T, O> {
-    work: Work<T, O>,
+/// Jobs of one party, each a list of things to do; what becomes of one is an `O`. A `C` is what is needed for it.
+pub struct Together<C, T, O> {
+    party: Party,
+    work: Work<C, T, O>,
     bounds: Bounds,
     waiting: Mutex<Waiting<T, O>>,
 }
@@ -65,7 +64,7 @@ struct Job<T, O> {
     ticket: u64,
 }
 
-impl<T, O> Debug for Together<T, O> {
+impl<C, T, O> Debug for Together<C, T, O> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let waiting = self.waiting();
         write!(f, "{} jobs wait, {} rounds are under way", waiting.jobs.len(), waiting.under_way)
@@ -75,16 +74,15 @@ impl<T, O> Debug for Together<T, O> {
 impl Bounds {
     /// Of statements that read, each for several requests: they have a quarter of the connections. With more of them fewer
     /// requests would share one, with fewer a request would wait for others' for longer.
-    pub fn reading(app: &App, things: usize) -> Self {
-        let connections = app.config.database.connections as usize;
-        Self { rounds: (connections / 4).max(1), things, patience: ACQUIRE_TIMEOUT, splits_after: Some(SLOW) }
+    pub fn reading(connections: u32, things: usize) -> Self {
+        Self { rounds: (connections as usize / 4).max(1), things, patience: ACQUIRE_TIMEOUT, splits_after: Some(SLOW) }
     }
 }
 
-impl<T, O> Together<T, O> {
+impl<C, T, O> Together<C, T, O> {
     /// None yet.
-    pub fn new(work: Work<T, O>, bounds: Bounds) -> Arc<Self> {
-        Arc::new(Self { work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), ticket: 0, under_way: 0 }) })
+    pub fn new(party: Party, work: Work<C, T, O>, bounds: Bounds) -> Self {
+        Self { party, work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), ticket: 0, under_way: 0 }) }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting<T, O>> {
@@ -109,11 +107,11 @@ impl<T, O> Together<T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Send + 'static> Together<T, O> {
+impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Together<C, T, O> {
     /// Does a job together with whatever else waits at the moment.
     ///
     /// What has begun goes on when the caller goes away: it is then done, or not, but never half.
-    pub async fn ask(self: &Arc<Self>, app: &Arc<App>, tenant: &Arc<Tenant>, things: Vec<T>) -> Result<O> {
+    pub async fn ask(self: &Arc<Self>, context: impl FnOnce() -> C, things: Vec<T>) -> Result<O> {
         let (done, mut outcome) = oneshot::channel();
         let since = Instant::now();
         let (ticket, begins) = {
@@ -126,7 +124,7 @@ impl<T: Send + 'static, O: Send + 'static> Together<T, O> {
             (ticket, begins)
         };
         if begins {
-            tokio::spawn(rounds(self.clone(), app.clone(), tenant.clone()));
+            tokio::spawn(rounds(self.clone(), context()));
         }
         let in_line = timeout_at(since + self.bounds.patience.saturating_sub(IN_ROUND), &mut outcome);
         let outcome = match in_line.await {
@@ -148,33 +146,34 @@ impl<T: Send + 'static, O: Send + 'static> Together<T, O> {
     }
 }
 
-async fn rounds<T: Send + 'static, O: Send + 'static>(
-    together: Arc<Together<T, O>>,
-    app: Arc<App>,
-    tenant: Arc<Tenant>,
-) {
+async fn rounds<C, T, O>(together: Arc<Together<C, T, O>>, context: C)
+where
+    C: Clone + Send + Sync + 'static,
+    T: Send + 'static,
+    O: Send + 'static,
+{
     loop {
         let jobs = together.next();
         let Some(first) = jobs.first() else { return };
         let until = first.since + together.bounds.patience;
-        let round = hurried(until, round(together.clone(), app.clone(), tenant.clone(), jobs));
+        let round = hurried(until, round(together.clone(), context.clone(), jobs));
         // Where one panics, those who waited for it are told by their dropped channels.
-        let mut round = AssertUnwindSafe(Party::tenant(tenant.id).does(round)).catch_unwind().boxed();
+        let mut round = AssertUnwindSafe(together.party.clone().does(round)).catch_unwind().boxed();
         if timeout(SLOW, &mut round).await.is_err() {
             tokio::spawn(round);
         }
     }
 }
 
-async fn round<T: Send + 'static, O: Send + 'static>(
-    together: Arc<Together<T, O>>,
-    app: Arc<App>,
-    tenant: Arc<Tenant>,
-    jobs: Vec<Job<T, O>>,
-) {
+async fn round<C, T, O>(together: Arc<Together<C, T, O>>, context: C, jobs: Vec<Job<T, O>>)
+where
+    C: Clone + Send + Sync + 'static,
+    T: Send + 'static,
+    O: Send + 'static,
+{
     let (mut jobs, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.things, job.done)).unzip();
     let work = together.work;
-    let outcomes = outcomes(work, &app, &tenant, &mut jobs);
+    let outcomes = outcomes(work, &context, &mut jobs);
     let outcomes = match together.bounds.splits_after.filter(|_| waiting.len() > 1) {
         Some(most) => timeout(most, outcomes).await.unwrap_or_else(|_| Err(Error::held())),
         None => outcomes.await,
@@ -184,8 +183,8 @@ async fn round<T: Send + 'static, O: Send + 'static>(
         Ok(outcomes) => waiting.into_iter().zip(outcomes).for_each(|(done, outcome)| drop(done.send(outcome))),
         Err(_) => {
             for (mut job, done) in jobs.into_iter().zip(waiting) {
-                let (app, tenant, party) = (app.clone(), tenant.clone(), Party::tenant(tenant.id));
-                tokio::spawn(party.does(async move { drop(done.send(alone(work, &app, &tenant, &mut job).await)) }));
+                let (context, party) = (context.clone(), together.party.clone());
+                tokio::spawn(party.does(async move { drop(done.send(alone(work, &context, &mut job).await)) }));
             }
         }
     }
@@ -193,13 +192,12 @@ async fn round<T: Send + 'static, O: Send + 'static>(
 
 /// Does jobs at once. Where that fails, each by itself, so that one bears no blame for another. It fails itself where somebody holds
 /// what one of them needs: then nobody else is to wait for that one.
-async fn outcomes<T: Send, O: Send>(
-    work: Work<T, O>,
-    app: &Arc<App>,
-    tenant: &Arc<Tenant>,
+async fn outcomes<C: Sync, T: Send, O: Send>(
+    work: Work<C, T, O>,
+    context: &C,
     jobs: &mut [Vec<T>],
 ) -> Result<Vec<Result<O>>> {
-    match work(app, tenant, jobs).await {
+    match work(context, jobs).await {
         Ok(outcomes) => Ok(outcomes),
         Err(error) if jobs.len() == 1 => Ok(vec![Err(error)]),
         Err(error) if error.is_held() => Err(error),
@@ -208,19 +206,14 @@ async fn outcomes<T: Send, O: Send>(
         Err(_) => {
             let mut outcomes = Vec::with_capacity(jobs.len());
             for job in jobs {
-                outcomes.push(alone(work, app, tenant, job).await);
+                outcomes.push(alone(work, context, job).await);
             }
             Ok(outcomes)
         }
     }
 }
 
-async fn alone<T: Send, O: Send>(
-    work: Work<T, O>,
-    app: &Arc<App>,
-    tenant: &Arc<Tenant>,
-    job: &mut Vec<T>,
-) -> Result<O> {
+async fn alone<C: Sync, T: Send, O: Send>(work: Work<C, T, O>, context: &C, job: &mut Vec<T>) -> Result<O> {
     let lost = || Err(Error::internal("a job got lost"));
-    work(app, tenant, std::slice::from_mut(job)).await.and_then(|mut only| only.pop().unwrap_or_else(lost))
+    work(context, std::slice::from_mut(job)).await.and_then(|mut only| only.pop().unwrap_or_else(lost))
 }

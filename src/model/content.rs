@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::catalogue::MessageType;
-use crate::domain::check;
+use super::catalogue::MessageType;
+use super::check;
 use crate::error::{Error, Result};
 
 /// The words of a notification, and what comes with them.
@@ -31,7 +31,7 @@ pub struct ContentChange {
 
 impl Content {
     /// Refuses what cannot be shown; without a title only where the type has a template.
-    pub(super) fn check(&self, kind: &MessageType) -> Result<()> {
+    pub fn check(&self, kind: &MessageType) -> Result<()> {
         match &self.title {
             Some(title) => check::title("content.title", title)?,
             None if kind.template.is_none() => {
@@ -55,7 +55,7 @@ impl Content {
     }
 
     /// With a change made to it.
-    pub(super) fn changed(self, change: ContentChange) -> Self {
+    pub fn changed(self, change: ContentChange) -> Self {
         Self {
             title: change.title.unwrap_or(self.title),
             body: change.body.unwrap_or(self.body),

@@ -1,0 +1,121 @@
+//! The catalogue of a tenant: message types, reasons, codes of views and default preferences.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use entity::ids::TypeId;
+use entity::message_type::ReadPolicy;
+use entity::preference::Scope;
+
+use super::check;
+use super::template::{self, Template, Templates};
+use crate::error::{Error, Result};
+
+/// All of a tenant's catalogue, at one version.
+#[derive(Debug)]
+pub struct Catalogue {
+    /// `tenant.catalogue_version` when it was read, or before.
+    pub version: i64,
+    /// In catalogue order: by position, then by code.
+    pub types: Vec<Arc<MessageType>>,
+    /// Reason → the actions it subscribes to.
+    pub reasons: BTreeMap<String, Vec<String>>,
+    /// (scope, action or type) → on or off.
+    pub defaults: BTreeMap<(Scope, i64), bool>,
+    /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
+    pub view_codes: BTreeMap<String, bool>,
+    /// Those of the types.
+    pub templates: Templates,
+    by_id: HashMap<TypeId, Arc<MessageType>>,
+}
+
+/// What a catalogue is made of, besides its version.
+#[derive(Debug)]
+pub struct Parts {
+    pub types: Vec<MessageType>,
+    pub reasons: BTreeMap<String, Vec<String>>,
+    pub defaults: BTreeMap<(Scope, i64), bool>,
+    pub view_codes: BTreeMap<String, bool>,
+}
+
+impl Catalogue {
+    /// Of types in any order.
+    pub fn new(version: i64, parts: Parts) -> Self {
+        let Parts { mut types, reasons, defaults, view_codes } = parts;
+        types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
+        let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
+        let templated = types.iter().filter(|kind| kind.template.is_some()).map(|kind| kind.code.clone());
+        let templates = Templates::of(templated);
+        let by_id = types.iter().map(|kind| (kind.id, kind.clone())).collect();
+        Self { version, types, reasons, defaults, view_codes, templates, by_id }
+    }
+
+    /// The type with this code.
+    pub fn message_type(&self, code: &str) -> Option<&Arc<MessageType>> {
+        self.types.iter().find(|kind| kind.code == code)
+    }
+
+    /// The types with these codes, in catalogue order; all of them where no codes are given. `field` is blamed where there is no such
+    /// type, and where there are more codes than a tenant may have types.
+    pub fn chosen(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
+        let Some(codes) = codes else { return Ok(self.types.clone()) };
+        check::count(field, codes.len(), TYPES)?;
+        if let Some(unknown) = codes.iter().find(|code| self.message_type(code).is_none()) {
+            return Err(Error::bad_input(field, format!("no message type {unknown:?}")));
+        }
+        Ok(self.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
+    }
+
+    /// Whether users may join and leave views of this code by themselves.
+    pub fn is_open(&self, view_code: &str) -> bool {
+        self.view_codes.get(view_code).copied().unwrap_or_default()
+    }
+
+    /// What is wrong with the template of the type with this code, if anything is.
+    pub fn template_flaw(&self, code: &str) -> Option<String> {
+        self.templates.flaw((code, self.message_type(code)?.template.as_ref()?))
+    }
+
+    /// The type with this row.
+    pub fn type_by_id(&self, id: TypeId) -> Option<&Arc<MessageType>> {
+        self.by_id.get(&id)
+    }
+}
+
+/// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
+pub const TYPES: usize = 100;
+
+/// A category of notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageType {
+    pub id: TypeId,
+    pub code: String,
+    pub title: String,
+    /// Free label under which a UI groups types.
+    pub group: Option<String>,
+    pub read_policy: ReadPolicy,
+    /// Users cannot switch it off.
+    pub mandatory: bool,
+    /// Seconds from publication to expiry.
+    pub ttl_seconds: Option<i64>,
+    /// Order in overviews.
+    pub position: i32,
+    pub template: Option<Template>,
+}
+
+impl MessageType {
+    /// Refuses what is no type.
+    pub fn check(&self) -> Result<()> {
+        check::code("code", &self.code)?;
+        check::title("title", &self.title)?;
+        if let Some(group) = &self.group {
+            check::code("group", group)?;
+        }
+        if self.ttl_seconds.is_some_and(|ttl| ttl < 1) {
+            return Err(Error::bad_input("ttlSeconds", "must be at least 1"));
+        }
+        self.template
+            .as_ref()
+            .map_or(Ok(()), |template| template::check(template).map_err(|error| error.within("template")))
+    }
+}

@@ -1,0 +1,30 @@
+//! Users, as others see them and as they act.
+
+use entity::ids::UserId;
+use entity::prelude::*;
+use entity::user::Entity as User;
+
+/// A user as others see them.
+#[derive(Clone, Debug, PartialEq, Eq, DerivePartialModel)]
+#[sea_orm(entity = "User")]
+pub struct Profile {
+    /// Their row.
+    pub id: UserId,
+    /// The partner's id of them.
+    pub external_id: String,
+    /// As far as the partner has told it.
+    pub name: Option<String>,
+    /// An http(s) URL or a path.
+    pub avatar_url: Option<String>,
+    /// BCP 47.
+    pub locale: Option<String>,
+}
+
+/// Whose doing something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By<'a> {
+    /// The tenant's backend or operator, or the server itself.
+    Partner,
+    /// One of its users, by the partner's id.
+    User(&'a str),
+}
