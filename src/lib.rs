@@ -6,8 +6,6 @@
 pub mod clock;
 pub mod config;
 pub mod error;
-pub mod metrics;
-pub mod operations;
 pub mod telemetry;
 
 // Tells open sessions, here and on other nodes, that there is news.
@@ -18,7 +16,6 @@ pub mod model;
 
 // The database, by way of the crates `entity` and `migration`.
 pub mod database;
-pub mod sql;
 
 // Who is calling.
 pub mod auth;

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -118,7 +119,7 @@ async fn run(command: Command) -> Result<()> {
         }
         Command::Sweep { config } => {
             let app = start(*config).await?;
-            let swept = domain::sweep::sweep(&app).await?;
+            let swept = domain::chore::sweep::sweep(&app).await?;
             println!(
                 "deleted {} notifications, {} publications, {} inbox items, {} channels, {} actions, {} views and keys of \
                  activities",
@@ -135,20 +136,21 @@ async fn run(command: Command) -> Result<()> {
     }
 }
 
-async fn start(config: Config) -> Result<std::sync::Arc<App>> {
+async fn start(config: Config) -> Result<Arc<App>> {
     let clock = config.clock();
     App::start(config, clock).await
 }
 
-async fn serve(app: std::sync::Arc<App>, greet: impl AsyncFnOnce(std::net::SocketAddr) -> Result<()>) -> Result<()> {
+async fn serve(app: Arc<App>, greet: impl AsyncFnOnce(std::net::SocketAddr) -> Result<()>) -> Result<()> {
     let address = app.config.listen;
     let refused = |error| Error::Config(format!("TIDINGS_LISTEN={address} cannot be listened on: {error}"));
     let listener = tidings::http::listen(address).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     tracing::info!(%address, database = ?app.db.backend(), "serving");
     greet(address).await?;
-    let worker = worker::start(&app).await?;
-    Server::new(app.clone()).serve(listener, told_to_stop()).await?;
+    let live = Arc::default();
+    let worker = worker::start(&app, &live).await?;
+    Server::new(app.clone(), live).serve(listener, told_to_stop()).await?;
     drop(worker);
     tracing::info!("stopped");
     app.db.close().await;
@@ -228,7 +230,7 @@ async fn doctor(config: Config) -> Result<()> {
     let tokens = tidings::auth::Verifier::new(&config.auth).await;
     say("tokens", tokens.map(|_| "keys can be used".into()));
     if let Some(path) = &config.wire.operations {
-        let listed = tidings::operations::Operations::open(path).await;
+        let listed = tidings::config::operations::Operations::open(path).await;
         say("operations", listed.map(|_| format!("users may run those of {}", path.display())));
     }
     match database::connect(config.database.url(), config.database.connections).await {

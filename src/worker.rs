@@ -9,8 +9,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::domain::chore::Chore;
-use crate::domain::{job, live, notification, sweep, tally, user};
+use crate::domain::chore::{Chore, pending, sweep};
+use crate::domain::live::{self, Live};
+use crate::domain::{notification, privacy, tally};
 use crate::error::Result;
 use crate::hub::Bus;
 
@@ -33,7 +34,7 @@ pub struct Worker {
 }
 
 /// Starts all loops.
-pub async fn start(app: &Arc<App>) -> Result<Worker> {
+pub async fn start(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
     let mut loops = JoinSet::new();
     if let Some(bus) = bus(app).await? {
         let app = app.clone();
@@ -43,7 +44,11 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
             }
         });
     }
-    every(&mut loops, app, LOOK, "the end of the log cannot be looked at", |app| async move { live::look(&app).await });
+    let live = live.clone();
+    every(&mut loops, app, LOOK, "the end of the log cannot be looked at", move |app| {
+        let live = live.clone();
+        async move { live::look(&app, &live).await }
+    });
     every(&mut loops, app, CLOCKS, "the clocks cannot be compared", |app| async move { app.compare_clocks().await });
     every(&mut loops, app, PUBLISH, "what is due cannot be published", |app| async move {
         notification::publish_due(&app).await.map(drop)
@@ -66,13 +71,13 @@ pub async fn start(app: &Arc<App>) -> Result<Worker> {
     every(&mut loops, app, CHORES, "what is left of users who are gone cannot be deleted", |app| async move {
         if Chore::Orphans.is_ours(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "orphans");
-            let found = user::sweep_orphans(&app).instrument(span).await?;
+            let found = privacy::sweep_orphans(&app).instrument(span).await?;
             tracing::info!(found, "looked for what is left of users who are gone");
         }
         Ok(())
     });
     every(&mut loops, app, CHORES, "jobs cannot be looked for", |app| async move {
-        job::work(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
+        pending::work(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
     Ok(Worker { _loops: loops })
 }

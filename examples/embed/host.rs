@@ -17,6 +17,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tidings::app::App;
 use tidings::auth::Role;
 use tidings::demo;
+use tidings::domain::live::Live;
 use tidings::graphql::{Schema, Viewer};
 use tidings::http::Server;
 
@@ -29,8 +30,8 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(app: Arc<App>) -> Self {
-        Self { tidings: Server::new(app.clone()), app, sessions: Arc::default() }
+    pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
+        Self { tidings: Server::new(app.clone(), live), app, sessions: Arc::default() }
     }
 
     pub fn routes(self) -> Router {

@@ -8,6 +8,8 @@ mod host;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
@@ -26,9 +28,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = App::start(Config::over(&database, SECRET), Clock::System).await?;
     demo::fill(&app).await?;
     // What is scheduled, expires and is counted: in the background, for as long as this is kept.
-    let _worker = worker::start(&app).await?;
+    let live = Arc::default();
+    let _worker = worker::start(&app, &live).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("open http://{}, and sign in as {}", listener.local_addr()?, demo::USER);
-    axum::serve(listener, Host::new(app).routes()).await?;
+    axum::serve(listener, Host::new(app, live).routes()).await?;
     Ok(())
 }

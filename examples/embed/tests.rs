@@ -1,6 +1,7 @@
 //! The application as its users have it: over HTTP, with a cookie.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -25,7 +26,7 @@ async fn start(folder: &std::path::Path) -> SocketAddr {
     demo::fill(&app).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, Host::new(app).routes()).await });
+    tokio::spawn(async move { axum::serve(listener, Host::new(app, Arc::default()).routes()).await });
     address
 }
 

@@ -41,7 +41,7 @@ struct Figures {
 
 /// Prints what fifty activities a second cost while nobody is connected, and while all members are.
 pub async fn measure(scene: &Scene) -> Result<()> {
-    let _worker = worker::start(&scene.app).await?;
+    let _worker = worker::start(&scene.app, &scene.live).await?;
     println!(
         "\n| {MEMBERS} members, {A_SECOND} activities a second | activities/s | statements/s | messages to other nodes/s | delivered/s | CPU of this process, of a core | to the last member, median (most) |"
     );
@@ -80,7 +80,7 @@ async fn connect(scene: &Scene, about: About, delivered: &Arc<AtomicU64>) -> Res
         match about {
             About::Nothing => {}
             About::Views => {
-                let mut lookout = live::views(&scene.app, &scene.tenant, user, None).await?;
+                let mut lookout = live::views(&scene.app, &scene.live, &scene.tenant, user, None).await?;
                 sessions.spawn(async move {
                     while lookout.next().await.is_ok() {
                         delivered.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +89,7 @@ async fn connect(scene: &Scene, about: About, delivered: &Arc<AtomicU64>) -> Res
             }
             About::Totals => {
                 let wish = Wish { cap: Some(99_999), views: Some(0), ..Wish::default() };
-                let mut watch = live::overviews(&scene.app, &scene.tenant, user, wish).await?;
+                let mut watch = live::overviews(&scene.app, &scene.live, &scene.tenant, user, wish).await?;
                 sessions.spawn(async move {
                     while watch.next().await.is_ok() {
                         delivered.fetch_add(1, Ordering::Relaxed);

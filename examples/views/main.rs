@@ -20,6 +20,7 @@ use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
 use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
+use tidings::domain::live::Live;
 use tidings::domain::tenant::{self, Tenant};
 use tidings::domain::user;
 use tidings::domain::view::{self, Activity, By, Key, Listing};
@@ -42,6 +43,7 @@ type Heard = Arc<Mutex<Vec<Statement>>>;
 
 struct Scene {
     app: Arc<App>,
+    live: Arc<Live>,
     tenant: Arc<Tenant>,
     users: Vec<UserId>,
     heard: Heard,
@@ -146,7 +148,7 @@ async fn fill(url: &str) -> Result<Scene> {
     for place in 0..TYPES {
         catalogue::save_type(&app, &tenant, &message_type(place)).await?;
     }
-    Ok(Scene { app, tenant, users, heard, statements })
+    Ok(Scene { app, live: Arc::default(), tenant, users, heard, statements })
 }
 
 /// Activities a second of so many callers at once, each with so many a call, spread over so many views.

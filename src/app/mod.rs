@@ -9,12 +9,11 @@ use sea_orm::DbBackend;
 use crate::auth::Verifier;
 use crate::clock::{Agreed, Clock, Millis};
 use crate::config::Config;
+use crate::config::operations::Operations;
 use crate::database::{self, Database};
-use crate::domain::live::Live;
 use crate::error::Result;
 use crate::hub::Hub;
-use crate::metrics::Metrics;
-use crate::operations::Operations;
+use crate::telemetry::metrics::Metrics;
 pub use caches::Caches;
 
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
@@ -36,8 +35,6 @@ pub struct App {
     pub caches: Caches,
     /// Tells sessions, here and on other nodes, that there is news.
     pub hub: Arc<Hub>,
-    /// The sessions of this process.
-    pub live: Live,
     /// What the server counts of itself.
     pub metrics: Metrics,
 }
@@ -69,8 +66,7 @@ impl App {
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
         let hub = Arc::new(Hub::new(has_bus));
         db.tells(hub.clone());
-        let live = Live::default();
-        let app = Arc::new(Self { config, db, clock, agreed, verifier, operations, caches, hub, live, metrics });
+        let app = Arc::new(Self { config, db, clock, agreed, verifier, operations, caches, hub, metrics });
         app.compare_clocks().await?;
         Ok(app)
     }

@@ -7,7 +7,7 @@ use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::Role;
+use super::role::Role;
 
 /// The claims of a token, each of which is there once: of two of a name, one reader believes the first and another the last
 /// (RFC 7519, section 4).

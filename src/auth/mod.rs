@@ -6,10 +6,9 @@
 
 mod claims;
 mod jwks;
+mod role;
 #[cfg(test)]
 mod tests;
-
-use std::fmt;
 
 use chrono::{DateTime, Utc};
 use jsonwebtoken::errors::ErrorKind;
@@ -21,35 +20,13 @@ use crate::config::AuthConfig;
 use crate::error::{Error, Result};
 use claims::Unique;
 use jwks::Jwks;
+pub use role::Role;
 
 /// The most bytes of a token.
 const TOKEN_BYTES: usize = 8 * 1024;
 
 /// How far ahead the clock of whoever signs a token may be, in seconds, when it says `nbf`.
 const NOT_BEFORE_LEEWAY: i64 = 5;
-
-/// What a caller may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// An end user, in his own inbox.
-    #[default]
-    User,
-    /// A partner's backend.
-    Service,
-    /// An operator.
-    Admin,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::User => "user",
-            Self::Service => "service",
-            Self::Admin => "admin",
-        })
-    }
-}
 
 /// What a token says.
 #[derive(Clone, Debug, Serialize, Deserialize)]

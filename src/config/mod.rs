@@ -3,6 +3,7 @@
 mod connections;
 mod limits;
 mod log;
+pub mod operations;
 mod wire;
 
 use std::net::SocketAddr;

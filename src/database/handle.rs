@@ -10,7 +10,6 @@ use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, Que
 use tokio::sync::Mutex;
 use tokio::time::{timeout, timeout_at};
 
-use super::Database;
 use super::any::{Any, AnyLent};
 use super::health::Health;
 use super::pool::hurried;
@@ -110,19 +109,23 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(super) async fn begin(db: &Database) -> Result<Self, DbErr> {
-        let health = db.read.health.clone();
+    pub(super) async fn begin(
+        connections: &Any,
+        shares: &Shares,
+        (health, observers): (Arc<Health>, Observers),
+        hub: Arc<Hub>,
+    ) -> Result<Self, DbErr> {
         health.answers()?;
         health.is_in_place()?;
-        let (share, mut lent) = lent(&db.write, db.shares.take()).await?;
+        let (share, mut lent) = lent(connections, shares.take()).await?;
         health.bound(lent.begin()).await.map_err(|error| health.noted(error))?;
         Ok(Self {
             connection: Mutex::new(lent),
             share,
-            backend: db.write.backend(),
-            observers: db.read.observers.clone(),
+            backend: connections.backend(),
+            observers,
             health,
-            hub: db.hub.clone(),
+            hub,
             notices: Lock::default(),
         })
     }

@@ -21,12 +21,14 @@ mod health;
 mod migrate;
 mod pool;
 mod share;
+mod sql;
 mod together;
 
 pub use connect::{ACQUIRE_TIMEOUT, connect};
 pub use handle::{Reader, Transaction};
 pub use pool::hurried;
 pub use share::Party;
+pub use sql::Sql;
 pub use together::{Bounds, Together};
 
 use any::Any;
@@ -130,7 +132,9 @@ impl Database {
 
     /// Begins a transaction that may write; see `transaction!`, which also ends it.
     pub async fn begin(&self) -> Result<Transaction> {
-        Ok(Transaction::begin(self).await?)
+        let Reader { health, observers, .. } = &self.read;
+        let watched = (health.clone(), observers.clone());
+        Ok(Transaction::begin(&self.write, &self.shares, watched, self.hub.clone()).await?)
     }
 
     /// Closes every connection, those in use once they are not.

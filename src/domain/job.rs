@@ -5,15 +5,15 @@
 //! it came. So it does not matter who takes it: the request does as long as it is there, and so does, every few seconds,
 //! each node; where they meet, they take turns.
 
+use entity::ids::TenantId;
 use entity::job::{self, ActiveModel, Column};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
 
-use super::tenant::{self, Tenant};
-use super::{channel, user};
+use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Transaction, transaction};
+use crate::database::Transaction;
 use crate::error::Result;
 
 pub use entity::job::Kind;
@@ -29,7 +29,7 @@ const FARTHEST: Millis = 3_600_000;
 #[derive(Debug, DerivePartialModel)]
 #[sea_orm(entity = "job::Entity")]
 pub struct Job {
-    kind: Kind,
+    pub kind: Kind,
     /// The user or the channel.
     #[sea_orm(from_col = "subject_id")]
     pub subject: i64,
@@ -75,42 +75,29 @@ pub async fn named(app: &App, tenant: &Tenant, kind: Kind, name: &str) -> Result
     Ok(named.into_tuple().all(&app.db.read).await?)
 }
 
-/// Brings a job to its end, or to where it has to wait.
-pub async fn finish(app: &App, tenant: &Tenant, id: i64) -> Result<()> {
-    while transaction!(app.db, |txn| step(txn, app, tenant, id).await)? {}
-    Ok(())
+/// A job that is due.
+#[derive(Clone, Copy, Debug, DerivePartialModel)]
+#[sea_orm(entity = "job::Entity")]
+pub struct Due {
+    pub id: i64,
+    pub tenant_id: TenantId,
 }
 
-/// Goes on with all jobs that are due. One that fails is left for the next time, and stops no other.
-pub async fn work(app: &App) -> Result<()> {
-    let mut after = 0;
-    loop {
-        let now = app.now();
-        let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + FARTHEST));
-        let jobs = job::Entity::find().filter(Column::Id.gt(after)).filter(due).order_by_asc(Column::Id);
-        let jobs = jobs.limit(JOBS).all(&app.db.read).await?;
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        for job in jobs {
-            after = job.id;
-            if let Err(error) = async { finish(app, &*tenant::by_id(app, job.tenant_id).await?, after).await }.await {
-                tracing::warn!(job = after, cause = error.told(), "a job has to wait");
-            }
-        }
-    }
-}
-
-/// Does a part of a job; false where nothing is left to do for now.
-async fn step(txn: &Transaction, app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
-    let job = job::Entity::find_by_id(id).for_update(txn).into_partial_model::<Job>();
-    let Some(job) = job.one(txn).await? else { return Ok(false) };
+/// Some of the jobs that are due, in the order of their numbers, after one of them.
+pub async fn due(app: &App, after: i64) -> Result<Vec<Due>> {
     let now = app.now();
-    let next = if job.kind == Kind::Erase {
-        user::erase_step(txn, tenant, &job).await?
-    } else {
-        channel::close_step(txn, tenant, &job, now).await?
-    };
+    let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + FARTHEST));
+    let jobs = job::Entity::find().filter(Column::Id.gt(after)).filter(due).order_by_asc(Column::Id);
+    Ok(jobs.limit(JOBS).into_partial_model().all(&app.db.read).await?)
+}
+
+/// Locks a job, of which a part is to be done in this transaction; nothing where it is done.
+pub async fn locked(txn: &Transaction, id: i64) -> Result<Option<Job>> {
+    Ok(job::Entity::find_by_id(id).for_update(txn).into_partial_model().one(txn).await?)
+}
+
+/// Writes down what is left of a job after a part of it; whether it can go on at once.
+pub async fn left(txn: &Transaction, id: i64, next: Next, now: Millis) -> Result<bool> {
     match next {
         Next::At { place, due_at } => {
             let on = job::Entity::update_many().col_expr(Column::Place, Expr::val(place));

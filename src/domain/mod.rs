@@ -1,6 +1,5 @@
 //! What Tidings does, one file or folder a noun, lowest first; it knows neither GraphQL nor HTTP.
 
-pub mod action;
 pub mod catalogue;
 pub mod channel;
 pub mod chore;
@@ -10,8 +9,9 @@ pub mod live;
 pub mod notification;
 pub mod overview;
 pub mod preference;
-pub mod sweep;
+pub mod privacy;
 pub mod tally;
 pub mod tenant;
 pub mod user;
 pub mod view;
+pub mod wants;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 
-use crate::metrics::POOL_TIMEOUTS;
+use crate::telemetry::metrics::POOL_TIMEOUTS;
 pub use ailment::Ailment;
 
 /// The result of everything in Tidings that can fail.

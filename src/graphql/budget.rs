@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_graphql::{Response, Value};
 use serde::Serialize;
 
-use super::{Viewer, failed};
+use super::Viewer;
+use super::errors::failed;
 use crate::auth::Role;
 use crate::config::LimitsConfig;
 use crate::error::Error;

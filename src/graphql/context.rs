@@ -3,57 +3,16 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID};
-use entity::ids::{TenantId, UserId};
+use entity::ids::UserId;
 use futures_util::future::BoxFuture;
 
 use super::admission::Rates;
+use super::viewer::Viewer;
 use crate::app::App;
-use crate::auth::{Claims, Role};
-use crate::database::Party;
-use crate::domain::tenant::{self, Tenant};
+use crate::auth::Role;
+use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
-use crate::model::check;
-
-/// What tells a caller from all others: the tenant, the role, and the name in the token.
-pub type Who = (TenantId, Role, String);
-
-/// The caller of a request, as his token says.
-#[derive(Clone, Debug)]
-pub struct Viewer {
-    pub tenant: Arc<Tenant>,
-    pub role: Role,
-    /// The partner's id of the user; of services and operators, a name.
-    pub sub: String,
-}
-
-impl Viewer {
-    /// The caller behind a token that was verified. His tenant is made if this is its first mention.
-    pub async fn of(app: &App, claims: Claims) -> Result<Self> {
-        Self::named(app, &claims.tenant, claims.role, &claims.sub).await
-    }
-
-    /// A caller whom somebody else vouches for, such as an application in which Tidings is mounted. `BAD_USER_INPUT` where
-    /// no token could name them so.
-    pub async fn named(app: &App, tenant: &str, role: Role, sub: &str) -> Result<Self> {
-        check::code("tenant", tenant)?;
-        check::code("sub", sub)?;
-        Ok(Self { tenant: tenant::named(app, tenant).await?, role, sub: sub.to_owned() })
-    }
-
-    /// What tells them from all others.
-    pub fn who(&self) -> Who {
-        (self.tenant.id, self.role, self.sub.clone())
-    }
-
-    /// Whose transactions a request of theirs begins.
-    pub fn party(&self) -> Party {
-        match self.role {
-            Role::User => Party::user(self.tenant.id, &self.sub),
-            Role::Service | Role::Admin => Party::tenant(self.tenant.id),
-        }
-    }
-}
 
 /// What a resolver works with.
 #[derive(Clone, Copy)]

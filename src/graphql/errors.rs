@@ -1,6 +1,6 @@
 //! The one place where errors become what clients see.
 
-use async_graphql::{ErrorExtensionValues, ServerError};
+use async_graphql::{ErrorExtensionValues, Pos, Response, ServerError};
 
 use crate::error::Error;
 
@@ -35,6 +35,14 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
     if let (Some(seconds), Some(extensions)) = (retry_after, &mut error.extensions) {
         extensions.set("retryAfter", seconds);
     }
+}
+
+/// The answer to a request that failed as a whole.
+pub fn failed(error: Error) -> Response {
+    let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
+    error.locations.clear();
+    translate(&mut error, "INTERNAL");
+    Response::from_errors(vec![error])
 }
 
 /// What a client reacts to.

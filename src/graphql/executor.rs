@@ -9,7 +9,8 @@ use std::sync::Arc;
 use async_graphql::{Data, Executor, Request, Response, Value};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-use super::{Admitted, Answer, Schema, Viewer, failed};
+use super::errors::failed;
+use super::{Admitted, Answer, Schema, Viewer};
 use crate::error::Error;
 
 impl Executor for Schema {

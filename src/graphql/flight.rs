@@ -11,7 +11,7 @@ use tracing::Span;
 use crate::app::App;
 use crate::auth::Role;
 use crate::graphql::Viewer;
-use crate::metrics::Caller;
+use crate::telemetry::metrics::Caller;
 
 /// What a request that may be executed is called where requests are counted. No client can make such a name up.
 #[derive(Clone, Debug)]

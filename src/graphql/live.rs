@@ -38,7 +38,7 @@ impl InboxSubscription {
             place.ok_or_else(|| Error::bad_input("after", message))
         };
         let after = after.map(place).transpose()?;
-        let feed = live::items(call.app, call.tenant, user, after, types).await?;
+        let feed = live::items(call.app, ctx.data_unchecked(), call.tenant, user, after, types).await?;
         ctx.data_unchecked::<Handover<Source>>().put(Source::Items(feed));
         Ok(empty())
     }
@@ -53,7 +53,7 @@ impl InboxSubscription {
         cap: Option<i32>,
     ) -> Result<Empty<Result<Overview>>> {
         let (call, user) = Call::user(ctx).await?;
-        let watch = live::overviews(call.app, call.tenant, user, wish(ctx, types, cap)).await?;
+        let watch = live::overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish(ctx, types, cap)).await?;
         ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(watch));
         Ok(empty())
     }
@@ -67,7 +67,7 @@ impl InboxSubscription {
     async fn view_changed(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>) -> Result<Empty<Result<View>>> {
         let (call, user) = Call::user(ctx).await?;
         let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
-        let lookout = live::views(call.app, call.tenant, user, keys).await?;
+        let lookout = live::views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
         ctx.data_unchecked::<Handover<Source>>().put(Source::Views(lookout));
         Ok(empty())
     }

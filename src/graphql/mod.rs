@@ -24,6 +24,7 @@ mod send;
 mod sent;
 mod user;
 mod view;
+mod viewer;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -32,7 +33,7 @@ use std::time::Duration;
 
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::{
-    MergedObject, MergedSubscription, Pos, Positioned, Request, Response, Schema as AsyncGraphqlSchema, ValidationMode,
+    MergedObject, MergedSubscription, Positioned, Request, Response, Schema as AsyncGraphqlSchema, ValidationMode,
 };
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
@@ -40,15 +41,17 @@ use tracing::Instrument;
 
 use crate::app::App;
 use crate::database::Party;
+use crate::domain::live::Live;
 use crate::error::Error;
 use admission::Admission;
 pub use admission::{Admitted, Allowance, Bucket};
 pub use budget::Budget;
-pub use context::{Viewer, Who};
 use entities::Entities;
 pub use errors::code as error_code;
+use errors::failed;
 use event::Events;
 pub use flight::{Operation, code as outcome};
+pub use viewer::{Viewer, Who};
 
 /// Everything that can be asked.
 #[derive(Default, MergedObject)]
@@ -123,12 +126,16 @@ impl Answer {
 const RECURSION: usize = 200;
 
 impl Schema {
-    /// The API over `app`.
-    pub fn new(app: Arc<App>) -> Self {
+    /// The API over `app`, with the sessions of this process.
+    pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
         let admission = Admission::new(&app);
         // What the guard admits is valid; the fast mode does not check it again.
-        let library =
-            builder().validation_mode(ValidationMode::Fast).data(app.clone()).data(admission.rates.clone()).finish();
+        let library = builder()
+            .validation_mode(ValidationMode::Fast)
+            .data(app.clone())
+            .data(live)
+            .data(admission.rates.clone())
+            .finish();
         Self { library, events: Events::new(app.clone()), admission, app }
     }
 
@@ -239,13 +246,6 @@ async fn caught(execution: impl Future<Output = Response>) -> Response {
         errors::translate(error, "BAD_USER_INPUT");
     }
     response
-}
-
-fn failed(error: Error) -> Response {
-    let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
-    error.locations.clear();
-    errors::translate(&mut error, "INTERNAL");
-    Response::from_errors(vec![error])
 }
 
 fn builder() -> async_graphql::SchemaBuilder<Query, Mutation, Subscription> {

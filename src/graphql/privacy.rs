@@ -4,7 +4,7 @@ use async_graphql::{Context, ID, Json, Object, Result};
 use serde_json::Value;
 
 use super::context::{Call, STAFF};
-use crate::domain::user;
+use crate::domain::privacy;
 
 #[derive(Default)]
 pub struct PrivacyQuery;
@@ -16,7 +16,7 @@ impl PrivacyQuery {
     /// the last. Null where the tenant has never heard of the user. SERVICE, ADMIN.
     async fn export_user(&self, ctx: &Context<'_>, id: ID, after: Option<String>) -> Result<Option<Json<Value>>> {
         let call = Call::by(ctx, STAFF)?;
-        Ok(user::export(call.app, call.tenant, &id, after.as_deref()).await?.map(Json))
+        Ok(privacy::export(call.app, call.tenant, &id, after.as_deref()).await?.map(Json))
     }
 }
 
@@ -31,6 +31,6 @@ impl PrivacyMutation {
     /// nothing left to erase. SERVICE, ADMIN.
     async fn erase_user(&self, ctx: &Context<'_>, id: ID) -> Result<bool> {
         let call = Call::by(ctx, STAFF)?;
-        Ok(user::erase(call.app, call.tenant, &id).await?)
+        Ok(privacy::erase(call.app, call.tenant, &id).await?)
     }
 }

@@ -16,8 +16,8 @@ use tracing::{Instrument, Span};
 use super::answer::Code;
 use super::server::Server;
 use crate::graphql::Operation;
-use crate::metrics::Http;
 use crate::telemetry;
+use crate::telemetry::metrics::Http;
 
 /// Names a request, to whoever sent it and in the log.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

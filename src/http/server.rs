@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::session::Sessions;
 use super::unread::Unread;
 use crate::app::App;
+use crate::domain::live::Live;
 use crate::graphql::Schema;
 
 /// A running Tidings, as its doors have it.
@@ -17,9 +18,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// Over a running Tidings.
-    pub fn new(app: Arc<App>) -> Self {
-        let (schema, sessions) = (Schema::new(app.clone()), Sessions::new(app.clone()));
+    /// Over a running Tidings, with the live sessions of this process.
+    pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
+        let (schema, sessions) = (Schema::new(app.clone(), live), Sessions::new(app.clone()));
         Self { app, schema, sessions, unread: Unread::default() }
     }
 

@@ -7,7 +7,8 @@ use entity::prelude::*;
 use entity::user::{self, Entity as User};
 use sea_orm::QueryTrait;
 
-use super::{raise_version, statement};
+use super::statement;
+use super::version::raise_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;

@@ -6,9 +6,11 @@
 //! `catalogue_version`, and what relies on the catalogue (an overview, a list, a send) compares the version in the
 //! very statement or transaction that uses it.
 
+pub mod action;
 mod message_type;
 mod reason;
 mod statement;
+mod version;
 mod view_code;
 
 use std::collections::BTreeMap;
@@ -17,13 +19,11 @@ use std::sync::Arc;
 use entity::default_preference::Entity as DefaultPreference;
 use entity::preference::Scope;
 use entity::prelude::*;
-use entity::tenant::{self, Column};
-use sea_orm::sea_query::ExprTrait;
 use tokio::time::timeout;
 
 use super::tenant::{Tenant, head};
 use crate::app::App;
-use crate::database::{ACQUIRE_TIMEOUT, Transaction};
+use crate::database::ACQUIRE_TIMEOUT;
 use crate::error::{Error, Result};
 
 pub use crate::model::catalogue::{Catalogue, MessageType, Parts, TYPES};
@@ -31,6 +31,7 @@ pub use crate::model::template::{Scene, TargetScene, Template, Templates, Text};
 pub use entity::message_type::ReadPolicy;
 pub use message_type::{TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
+pub use version::raise_version;
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
 
 /// The catalogue as this process last saw it: for what checks its version against the database itself.
@@ -60,15 +61,6 @@ async fn fitting(app: &App, tenant: &Tenant, fits: impl Fn(&Catalogue) -> bool) 
 pub async fn current(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
     let (_, version) = head(&app.db.read, tenant).await?;
     at(app, tenant, version).await
-}
-
-/// Tells every node that the catalogue is another; call it in the transaction that changes it.
-///
-/// It locks the tenant's row, so that changes of the catalogue and sends come one after the other.
-pub async fn raise_version(txn: &Transaction, tenant: &Tenant) -> Result<()> {
-    let raise = Expr::col(Column::CatalogueVersion).add(1);
-    tenant::Entity::update_of_tenant(tenant.id).col_expr(Column::CatalogueVersion, raise).exec(txn).await?;
-    Ok(())
 }
 
 /// The version is read before the rest: when something changes in between, the next comparison notices.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use entity::prelude::*;
 use entity::reason::{Column, Entity as Reason};
 
-use super::raise_version;
+use super::version::raise_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;

@@ -3,10 +3,10 @@
 use entity::ids::TypeId;
 use sea_orm::FromQueryResult;
 
+use crate::database::Sql;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// A message type, and whether (1) something was sent under it.
 #[derive(Debug, FromQueryResult)]

@@ -5,11 +5,11 @@ use entity::ids::{ChannelId, UserId};
 use entity::statement::LIST;
 use sea_orm::{ConnectionTrait, FromQueryResult};
 
+use crate::database::Sql;
 use crate::database::Transaction;
 use crate::domain::inbox::standing::NEWEST;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// Those of the users to whom something was published on one of the channels that they have not got: a probe of
 /// `publication`'s key for each subscription.

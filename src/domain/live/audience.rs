@@ -5,20 +5,20 @@
 //! What is read is compared with what was told, so that it does not matter why, or how often, it is looked.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use entity::ids::{UserId, ViewId};
 use tokio::time::Instant;
 
+use super::event::Reader;
 use super::looks::{Due, Looks};
-use super::mailbox::{End, Pile};
+use super::mailbox::End;
 use super::members::{Members, take};
 use crate::app::App;
-use crate::domain::view::{self, Key, Sight, Unseen};
+use crate::domain::view::{self, Sight, Unseen};
 use crate::error::Result;
 use crate::hub::Notice;
-use crate::metrics::Metrics;
+use crate::telemetry::metrics::Metrics;
 
 /// Users whose views are read at once, however many each is in.
 const USERS: usize = 200;
@@ -58,15 +58,6 @@ struct Viewer {
     told: Option<HashMap<ViewId, Option<Unseen>>>,
     /// From here on every change is noticed.
     is_introduced: bool,
-}
-
-/// A session that is told of views.
-#[derive(Debug)]
-pub(super) struct Reader {
-    pub session: u64,
-    /// Only of these, or of all.
-    pub keys: Option<HashSet<Key>>,
-    pub pile: Arc<Pile<ViewId, Sight>>,
 }
 
 impl Audience {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
 
+use super::event::Want;
 use super::mailbox::{End, Mailbox};
 use super::newer::{Span, newer};
 use super::resume::{self, Missed, NEAR};
-use super::{Seat, Want, join};
+use super::rooms::Live;
+use super::seat::{Seat, join};
 use crate::app::App;
 use crate::domain::catalogue;
 use crate::domain::inbox::Item;
@@ -41,6 +43,7 @@ pub struct Feed {
 /// gone.
 pub async fn items(
     app: &Arc<App>,
+    live: &Arc<Live>,
     tenant: &Arc<Tenant>,
     user: UserId,
     after: Option<Seq>,
@@ -60,7 +63,7 @@ pub async fn items(
     }
     let mailbox = Arc::new(Mailbox::new());
     let want = Want::Items { types: types.clone(), mailbox: mailbox.clone() };
-    let seat = join(app, tenant, user, place.end, want);
+    let seat = join(app, live, tenant, user, place.end, want);
     Ok(Feed {
         seat,
         tenant: tenant.clone(),

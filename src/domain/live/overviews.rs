@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 
+use super::event::Want;
 use super::mailbox::Slot;
-use super::{Seat, Want, join};
+use super::rooms::Live;
+use super::seat::{Seat, join};
 use crate::app::App;
 use crate::domain::overview::{Overview, Wish, check};
 use crate::domain::tenant::Tenant;
@@ -19,11 +21,17 @@ pub struct Watch {
 }
 
 /// The overview of a user as it is and as it becomes. Refuses a wish that cannot be fulfilled.
-pub async fn overviews(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, wish: Wish) -> Result<Watch> {
+pub async fn overviews(
+    app: &Arc<App>,
+    live: &Arc<Live>,
+    tenant: &Arc<Tenant>,
+    user: UserId,
+    wish: Wish,
+) -> Result<Watch> {
     check(app, tenant, &wish).await?;
     let slot = Arc::new(Slot::new());
     let want = Want::Overviews { wish, slot: slot.clone() };
-    Ok(Watch { _seat: join(app, tenant, user, Seq(i64::MAX), want), slot })
+    Ok(Watch { _seat: join(app, live, tenant, user, Seq(i64::MAX), want), slot })
 }
 
 impl Watch {

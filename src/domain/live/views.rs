@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use entity::ids::{UserId, ViewId};
 
-use super::audience::Reader;
+use super::event::{Event, Reader};
 use super::mailbox::{End, Pile};
-use super::{Event, Seat, enter};
+use super::rooms::Live;
+use super::seat::{Seat, enter};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 use crate::domain::view::{self, Key, Sight, View};
@@ -21,13 +22,19 @@ pub struct Lookout {
 
 /// The views of a user whose unread changes from now on, of these keys (at most 200) or of all; also those that he joins
 /// meanwhile, or leaves.
-pub async fn views(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, keys: Option<Vec<Key>>) -> Result<Lookout> {
+pub async fn views(
+    app: &Arc<App>,
+    live: &Arc<Live>,
+    tenant: &Arc<Tenant>,
+    user: UserId,
+    keys: Option<Vec<Key>>,
+) -> Result<Lookout> {
     view::check_keys(keys.as_deref().unwrap_or_default())?;
     // Read before the session has its place in the room, so that whatever changes in between is found there.
     let seen = view::unseen_by(app, &[user]).await?.remove(&user).unwrap_or_default();
     let pile = Arc::new(Pile::new());
     let keys = keys.map(|keys| keys.into_iter().collect());
-    let seat = enter(app, tenant, user, |session| {
+    let seat = enter(app, live, tenant, user, |session| {
         let reader = Reader { session, keys, pile: pile.clone() };
         Event::Attend { user, reader, seen }
     });

@@ -9,7 +9,6 @@ use entity::publication::{self, Entity as Publications};
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::sea_query::ExprTrait;
 
-use crate::model::content::ContentChange;
 use super::draft::check_instants;
 use super::envelope::expiry;
 use super::{Content, Notification, Row, Status, find, schedule, stored};
@@ -20,6 +19,7 @@ use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::content::ContentChange;
 
 /// What to change of a notification.
 #[derive(Clone, Debug, Default)]

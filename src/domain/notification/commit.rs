@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use super::batch::{self, Outcome, Written};
 use super::draft::Draft;
-use super::send::{self, Outcome, Written};
 use crate::app::App;
 use crate::database::{Bounds, Party, Together, transaction};
 use crate::domain::catalogue;
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
-use crate::metrics::Published;
+use crate::telemetry::metrics::Published;
 
 /// Sends that go into one transaction, unless a single batch has more.
 const DRAFTS_PER_TRANSACTION: usize = 1000;
@@ -61,7 +61,7 @@ async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>])
             .filter(|(place, _)| !refused.contains_key(place))
             .map(|(_, job)| job.as_slice())
             .collect();
-        match transaction!(app.db, |txn| send::write_jobs(txn, app, tenant, &sendable).await) {
+        match transaction!(app.db, |txn| batch::write_jobs(txn, app, tenant, &sendable).await) {
             Ok(Written::All(outcomes)) => {
                 count(app, tenant, &outcomes);
                 let mut outcomes = outcomes.into_iter();

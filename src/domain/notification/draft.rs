@@ -3,21 +3,20 @@
 use std::collections::HashMap;
 
 use entity::ids::{ActionId, UserId};
-use serde::Serialize;
 
-use crate::model::content::Content;
 use super::envelope::{Envelope, Recipients, message_type};
+use super::input::{Addressees, Input};
 use super::key::{Key, fingerprint};
 use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::action;
-use crate::domain::catalogue::{self, Catalogue};
+use crate::domain::catalogue::{self, Catalogue, action};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 use crate::model::check;
+use crate::model::content::Content;
 
 /// The most users named one by one.
 const NAMED_USERS: usize = 10_000;
@@ -26,32 +25,6 @@ const NAMED_GROUPS: usize = 100;
 
 /// How far ahead something may be scheduled, in milliseconds: ten years.
 const FARTHEST: Millis = 10 * 366 * 24 * 60 * 60 * 1000;
-
-/// What a caller wants to send.
-#[derive(Clone, Debug)]
-pub struct Input {
-    /// Code of the message type.
-    pub message_type: String,
-    pub addressees: Addressees,
-    pub content: Content,
-    /// The partner's id.
-    pub sender: Option<String>,
-    /// When to publish it, where that is in the future; at once otherwise.
-    pub publish_at: Option<Millis>,
-    pub expires_at: Option<Millis>,
-    /// Among those of whoever sends.
-    pub idempotency_key: Option<String>,
-}
-
-/// Whom it is for, as the caller names them; this decides the kind.
-#[derive(Clone, Debug, Serialize)]
-pub enum Addressees {
-    Everyone,
-    Groups(Vec<String>),
-    Users(Vec<String>),
-    Receiver(String),
-    Subscribers { target_type: String, target_id: String, action: String },
-}
 
 /// Ready to be committed.
 #[derive(Clone, Debug)]

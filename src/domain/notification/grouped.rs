@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::draft::{Addressees, Input};
+use super::input::{Addressees, Input};
 use crate::app::App;
 use crate::domain::channel;
 use crate::domain::tenant::Tenant;

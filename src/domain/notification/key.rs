@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::Input;
+use super::input::Input;
 use crate::domain::user::By;
 use crate::error::{Error, Result};
 use crate::model::check;

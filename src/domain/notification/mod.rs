@@ -1,10 +1,12 @@
 //! Notifications: what was sent, stored once, however many users it reaches.
 
 mod amend;
+mod batch;
 mod commit;
 mod draft;
 mod envelope;
 mod grouped;
+mod input;
 mod key;
 mod list;
 mod publish;
@@ -27,8 +29,8 @@ use crate::error::{Error, Result};
 pub use crate::model::content::{Content, ContentChange};
 pub use crate::model::notification::{Audience, Notification, Status};
 pub use amend::{Patch, retract, update};
-pub use draft::{Addressees, Input};
 pub use entity::notification::Kind;
+pub use input::{Addressees, Input};
 pub use key::OF_USERS;
 pub use list::{Filter, Page, page, sent_by};
 pub use schedule::publish_due;

@@ -20,7 +20,7 @@ use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::domain::user;
 use crate::error::{Error, Result};
-use crate::metrics::Published;
+use crate::telemetry::metrics::Published;
 
 /// Notifications of one transaction.
 const NOTIFICATIONS: u64 = 200;

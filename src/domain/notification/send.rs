@@ -1,21 +1,15 @@
 //! Sending: one notification and one publication a channel, whatever the size of the audience.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use entity::ids::{Seq, UserId};
-use sea_orm::ConnectionTrait;
-
-use super::draft::{Draft, Input, Prepared, prepare};
-use super::envelope::Envelope;
-use super::key::Key;
-use super::publish::{self, Publication};
-use super::write::{self, Head, Take};
-use super::{Notification, by_keys, commit, load, schedule};
+use super::batch::Outcome;
+use super::draft::{Prepared, prepare};
+use super::input::Input;
+use super::{Notification, commit, load};
 use crate::app::App;
-use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, By};
+use crate::domain::user::By;
 use crate::error::{Error, Result};
 use crate::model::check;
 
@@ -28,22 +22,6 @@ pub struct Sent {
     pub notification: Notification,
     /// The idempotency key had been used, and nothing new was sent.
     pub is_replayed: bool,
-}
-
-/// What came of a draft.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    New(Box<Notification>),
-    /// The number of what was sent under the key before.
-    Replayed(i64),
-}
-
-/// What came of a transaction.
-pub(super) enum Written {
-    /// The outcomes of the jobs, in their order.
-    All(Vec<Result<Vec<Outcome>>>),
-    /// Nothing, for the drafts were made by another version of the catalogue than this one.
-    Nothing { catalogue_version: i64 },
 }
 
 /// Sends up to 1,000 notifications in one transaction, all or none. `path` says where the caller gave each of them.
@@ -84,132 +62,4 @@ pub async fn send(
         }
     };
     outcomes.into_iter().map(sent).collect()
-}
-
-/// Writes the drafts of jobs: all of each job, or none.
-///
-/// What can be read beforehand is; the seqs are taken as late as can be, for from then on the tenant's row is locked.
-pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jobs: &[&[Draft]]) -> Result<Written> {
-    let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
-    let mut written = Vec::new();
-    if !new.is_empty() {
-        let due: Vec<&Draft> = new.iter().copied().filter(|draft| draft.publish_at.is_none()).collect();
-        let envelopes: Vec<&Envelope> = due.iter().map(|draft| &draft.envelope).collect();
-        let channels = publish::listened(txn, tenant, &envelopes).await?;
-        let versions = new.iter().map(|draft| draft.envelope.catalogue_version);
-        let catalogue_version = versions.clone().max().unwrap_or_default();
-        let is_uniform = versions.clone().all(|of| of == catalogue_version);
-        // Not asked for unless all agree: this transaction is committed, and seqs that it took would be holes in the log.
-        let take = Take { seqs: due.len(), ids: new.len(), catalogue_version };
-        let head = if is_uniform { write::take(txn, tenant, take, app.now()).await? } else { None };
-        let Some(head) = head else {
-            let (_, catalogue_version) = crate::domain::tenant::head(txn, tenant).await?;
-            return Ok(Written::Nothing { catalogue_version });
-        };
-        let renamed = renamed(txn, app, tenant, &new, &head).await?;
-        let new: Vec<&Draft> = if renamed.is_empty() { new } else { renamed.iter().collect() };
-        written = write::notifications(txn, tenant, &new, &head).await?;
-        let mut published = Vec::with_capacity(due.len());
-        for (draft, of) in new.iter().zip(&written) {
-            if let Some(seq) = of.seq {
-                published.push(Publication { envelope: &draft.envelope, seq, expires_at: of.expires_at });
-            }
-        }
-        let delivered = publish::publish(txn, tenant, &published, &channels, head.now).await?;
-        for of in &mut written {
-            let count = of.seq.and_then(|seq| delivered.get(&seq));
-            of.delivered_count = count.copied().unwrap_or(of.delivered_count);
-        }
-        schedule::keep(txn, tenant, &new, &written).await?;
-    }
-    let outcome = |fate| match fate {
-        Fate::New(place) => Outcome::New(Box::new(written[place].clone())),
-        Fate::SameAs(place) => Outcome::Replayed(written[place].id),
-        Fate::Existing(id) => Outcome::Replayed(id),
-    };
-    let outcomes = fates.into_iter().map(|fates| Ok(fates?.into_iter().map(outcome).collect()));
-    Ok(Written::All(outcomes.collect()))
-}
-
-/// The drafts with whoever has the ids now, where somebody whom they name was erased since they were looked up; nothing where
-/// all are users. They stay users until the tenant's row is let go, which whoever erases has to write to.
-async fn renamed(txn: &Transaction, app: &App, tenant: &Tenant, drafts: &[&Draft], head: &Head) -> Result<Vec<Draft>> {
-    tenant.saw_erased(head.erased_count);
-    let doubtful = drafts.iter().filter(|draft| draft.envelope.erased_count != head.erased_count);
-    let named: BTreeMap<UserId, &String> =
-        doubtful.flat_map(|draft| &draft.names).map(|(user, name)| (*user, name)).collect();
-    let gone = user::gone(txn, tenant, &named.keys().copied().collect()).await?;
-    if gone.is_empty() {
-        return Ok(Vec::new());
-    }
-    let free: Vec<String> = gone.iter().map(|user| named[user].clone()).collect();
-    let window = user::Window { from: app.now() - app.config.retention_millis(), before: Seq(head.first_seq) };
-    let users = user::mention_within(txn, tenant, &free, window, app.now()).await?;
-    let heirs: HashMap<UserId, UserId> = gone.into_iter().zip(users).collect();
-    Ok(drafts.iter().map(|draft| draft.renamed(&heirs)).collect())
-}
-
-/// What becomes of a draft. Places are those of the new ones.
-enum Fate {
-    New(usize),
-    /// Another new one in the same transaction has its key.
-    SameAs(usize),
-    /// The notification with this number was sent under its key before.
-    Existing(i64),
-}
-
-struct Sorted<'a> {
-    /// By job and draft; an error refuses the whole job.
-    fates: Vec<Result<Vec<Fate>>>,
-    new: Vec<&'a Draft>,
-}
-
-/// Tells new drafts from those that were sent before.
-async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft]]) -> Result<Sorted<'a>> {
-    let keys = jobs.iter().copied().flatten().filter_map(|draft| draft.idempotency_key.as_ref());
-    let keys: Vec<&str> = keys.map(|key| key.kept.as_str()).collect();
-    let found = by_keys(db, tenant, &keys).await?;
-    let existing: HashMap<String, (i64, i64)> =
-        found.into_iter().map(|(key, id, fingerprint)| (key, (id, fingerprint))).collect();
-    let mut sorted = Sorted { fates: Vec::with_capacity(jobs.len()), new: Vec::new() };
-    let mut used: HashMap<&str, usize> = HashMap::new();
-    for job in jobs {
-        let (before, mut fates) = (sorted.new.len(), Ok(Vec::with_capacity(job.len())));
-        for draft in *job {
-            let fate = fate(draft, &existing, &mut used, &mut sorted.new);
-            match (fate, &mut fates) {
-                (Ok(fate), Ok(fates)) => fates.push(fate),
-                (Err(error), Ok(_)) => fates = Err(error),
-                (_, Err(_)) => break,
-            }
-        }
-        if fates.is_err() {
-            sorted.new.truncate(before);
-            used.retain(|_, place| *place < before);
-        }
-        sorted.fates.push(fates);
-    }
-    Ok(sorted)
-}
-
-fn fate<'a>(
-    draft: &'a Draft,
-    existing: &HashMap<String, (i64, i64)>,
-    used: &mut HashMap<&'a str, usize>,
-    new: &mut Vec<&'a Draft>,
-) -> Result<Fate> {
-    if let Some(Key { said, kept }) = &draft.idempotency_key {
-        let key = kept.as_str();
-        let conflict = || Error::Conflict(format!("the idempotency key {said:?} was used for something else"));
-        if let Some((id, fingerprint)) = existing.get(key) {
-            return if *fingerprint == draft.fingerprint { Ok(Fate::Existing(*id)) } else { Err(conflict()) };
-        }
-        if let Some(place) = used.get(key) {
-            let is_same = new[*place].fingerprint == draft.fingerprint;
-            return if is_same { Ok(Fate::SameAs(*place)) } else { Err(conflict()) };
-        }
-        used.insert(key, new.len());
-    }
-    new.push(draft);
-    Ok(Fate::New(new.len() - 1))
 }

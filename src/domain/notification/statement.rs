@@ -6,13 +6,15 @@ use entity::prelude::*;
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::DbBackend;
 
-use super::write::LEAD;
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::database::Transaction;
-use crate::domain::preference;
 use crate::domain::tenant::Tenant;
+use crate::domain::wants;
 use crate::error::Result;
-use crate::sql::Sql;
+
+/// How far the instant of an entry may be ahead of the time, in milliseconds, so that it is not before that of the last one.
+pub const LEAD: Millis = 60_000;
 
 /// The head of a tenant's log.
 #[derive(DerivePartialModel)]
@@ -55,7 +57,7 @@ pub(super) async fn messages(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], n
     let mut sql = Sql::new(txn);
     push_items(&mut sql, tenant, "u.id = n.receiver_id", now);
     sql.push(" AND n.seq").among(seqs).push(" AND ");
-    preference::push_wants(&mut sql, tenant, "u.id", "n");
+    wants::push_wants(&mut sql, tenant, "u.id", "n");
     sql.run(txn).await
 }
 
@@ -83,7 +85,7 @@ pub(super) async fn announcement(
     let mut sql = Sql::new(txn);
     push_items(&mut sql, tenant, "u.tenant_id = n.tenant_id", now);
     sql.push(" AND n.seq = ").bind(seq).push(" AND u.id").among(users).push(" AND ");
-    preference::push_wants(&mut sql, tenant, "u.id", "n");
+    wants::push_wants(&mut sql, tenant, "u.id", "n");
     sql.run(txn).await
 }
 

@@ -11,9 +11,6 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// How far the instant of an entry may be ahead of the time, in milliseconds, so that it is not before that of the last one.
-pub(super) const LEAD: Millis = 60_000;
-
 /// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant.
 pub(super) struct Head {
     pub first_seq: i64,

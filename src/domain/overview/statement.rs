@@ -9,13 +9,13 @@ use sea_orm::DbBackend;
 use super::Wish;
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::domain::catalogue::MessageType;
 use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, Range, Side, push_range, ranges};
 use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::tenant::Tenant;
 use crate::model::overview::Stamp;
-use crate::sql::Sql;
 
 /// A row of it: where an inbox stands, and one of its types. What is shown of that one's newest item is read where it has not
 /// been already, by [`Contents`](item::Contents).

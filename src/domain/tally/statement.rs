@@ -6,10 +6,10 @@ use entity::prelude::*;
 use entity::tally_span;
 
 use crate::clock::Millis;
-use crate::domain::preference;
+use crate::database::Sql;
 use crate::domain::tenant::Tenant;
+use crate::domain::wants;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// A tally for each entry of a part of the log, of how many of the users it arrived at who stand before it.
 pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (after, upto): (Seq, Seq)) -> Sql {
@@ -92,7 +92,7 @@ pub fn by_subscription(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto)
     sql.push("s.channel_id = p.channel_id AND s.since_seq < p.seq JOIN message_type mt ON mt.id = p.type_id WHERE ");
     sql.push("p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ").bind(after).push(" AND p.seq <= ").bind(upto);
     sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> s.user_id) AND ");
-    preference::push_wants(&mut sql, tenant, "s.user_id", "p");
+    wants::push_wants(&mut sql, tenant, "s.user_id", "p");
     sql.push(" GROUP BY p.seq");
     sql
 }
@@ -107,6 +107,6 @@ pub async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, seq: Seq) -> R
     sql.push("SELECT count(*) AS size FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ");
     sql.push("u.tenant_id = n.tenant_id AND u.created_at <= n.published_at WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.seq = ").bind(seq).push(" AND ");
-    preference::push_wants(&mut sql, tenant, "u.id", "n");
+    wants::push_wants(&mut sql, tenant, "u.id", "n");
     Ok(sql.row::<Row>(db).await?.map_or(0, |row| row.size))
 }

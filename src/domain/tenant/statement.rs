@@ -3,9 +3,9 @@
 use entity::channel::Kind;
 
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::database::Transaction;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// Makes the channel of everyone of the tenant with a code, unless there is one: a probe of `tenant_code`.
 pub async fn make_everyone(txn: &Transaction, code: &str, now: Millis) -> Result<()> {

@@ -1,10 +1,7 @@
 //! Users: recipients, known by the partner's own id and made when it is first mentioned.
 
-mod erase;
-mod export;
 mod held;
 mod mention;
-mod orphan;
 mod statement;
 
 use std::collections::HashMap;
@@ -22,11 +19,8 @@ use crate::hub::Notice;
 use crate::model::check;
 
 pub use crate::model::user::{By, Profile};
-pub use erase::{erase, step as erase_step};
-pub use export::export;
 pub use held::{again, gone, held, lost};
 pub use mention::{Window, find, mention, mention_one, mention_within};
-pub use orphan::sweep as sweep_orphans;
 pub use statement::before;
 
 /// A change of a profile: what is left out stays, `Some(None)` clears.

@@ -6,10 +6,10 @@ use sea_orm::DbBackend;
 
 use super::{Key, Row, Visit};
 use crate::app::App;
+use crate::database::Sql;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::sql::Sql;
 
 /// The columns of a view `v`, as they are read into `row_`.
 const ROW: &str = "v.id AS row_id, v.code AS row_key_code, v.external_id AS row_key_id, v.position AS row_position, \

@@ -11,9 +11,10 @@ use moka::future::Cache;
 use crate::app::App;
 use crate::auth::Role;
 use crate::config::Config;
+use crate::config::operations::hash;
 use crate::error::Error;
-use crate::graphql::{Viewer, failed};
-use crate::operations::hash;
+use crate::graphql::errors::failed;
+use crate::graphql::viewer::Viewer;
 
 /// Texts that clients have sent once with their hash, of each tenant for itself.
 #[derive(Clone, Debug)]

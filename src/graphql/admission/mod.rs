@@ -13,9 +13,10 @@ use guard::{Costs, Dear, Guard, Limits, Merged, Refusal, Scalars};
 use tokio::sync::Semaphore;
 
 use super::connection::DEFAULT_SIZE;
+use super::errors::failed;
 use super::flight::Flight;
 use super::scalars::Instant as DateTime;
-use super::{Mutation, Operation, Query, Schema, Subscription, Viewer, builder, failed};
+use super::{Mutation, Operation, Query, Schema, Subscription, Viewer, builder};
 use crate::app::App;
 use crate::auth::Role;
 use crate::config::LimitsConfig;

@@ -15,14 +15,16 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 
 use super::admission::Admitted;
 use super::budget::Budget;
-use super::context::{Call, Viewer};
+use super::context::Call;
+use super::errors::failed;
 use super::flight::Flight;
 use super::inbox::InboxItem;
 use super::live::ItemEdge;
 use super::overview::Overview;
 use super::plain::Plain;
 use super::view::View;
-use super::{Answer, Library, caught, failed, with};
+use super::viewer::Viewer;
+use super::{Answer, Library, caught, with};
 use crate::app::App;
 use crate::auth::Role;
 use crate::domain::inbox::Item;

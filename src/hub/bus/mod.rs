@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Hub, Notice};
 use crate::error::{Error, Result};
-use crate::metrics::Metrics;
+use crate::telemetry::metrics::Metrics;
 
 /// How often a node tells its count, and how often everybody looks for himself while the bus is away.
 const BEAT: Duration = Duration::from_secs(1);

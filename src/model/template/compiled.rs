@@ -9,7 +9,7 @@ use super::flaw::Flaw;
 use super::guard::guarded;
 use super::scene::Scene;
 use super::sink::Sink;
-use super::texts::BODY_BYTES;
+use crate::model::check::BODY_BYTES;
 
 /// The most bytes that a text may become.
 pub const ROOM: usize = BODY_BYTES;

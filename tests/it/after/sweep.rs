@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use futures_util::future::{join, join_all};
 use sea_orm::{EntityTrait, PaginatorTrait};
 use serde_json::{Value, json};
-use tidings::domain::sweep::{Swept, sweep};
+use tidings::domain::chore::sweep::{Swept, sweep};
 use tidings::domain::tally::count;
 
 use super::{announce, look_at, retract, update};

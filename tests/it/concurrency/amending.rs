@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::{join, join_all, join3};
 use serde_json::{Value, json};
-use tidings::domain::{notification, sweep, tally};
+use tidings::domain::chore::sweep;
+use tidings::domain::{notification, tally};
 
 use super::{reminder, rounds, second_node};
 use crate::support::{Actor, TestApp, everyone, on_every_database};

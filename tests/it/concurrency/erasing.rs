@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
-use tidings::domain::{job, tenant, user};
+use tidings::domain::chore::pending;
+use tidings::domain::{privacy, tenant};
 
 use super::{Span, Ticks, rounds, second_node};
 use crate::support::{TestApp, everyone, on_every_database};
@@ -56,19 +57,19 @@ on_every_database! {
         let acme = tenant::named(&app.app, "acme").await.unwrap();
         for round in 0..6 {
             furnish(app).await;
-            let erasing = user::erase(&app.app, &acme, "ada");
+            let erasing = privacy::erase(&app.app, &acme, "ada");
             let cut = tokio::time::timeout(Duration::from_millis(4 * round * round), erasing).await;
             is_still(app).await;
             let is_unfinished = rows(app, "SELECT count(*) AS many FROM job j WHERE j.kind = 0").await > 0;
             let is_there = rows(app, "SELECT count(*) AS many FROM users u WHERE u.external_id = 'ada'").await > 0;
             assert!(!(is_there && is_unfinished), "who is being erased is no user");
             if round % 2 == 0 {
-                let says = user::erase(&other.app, &acme, "ada").await.unwrap();
+                let says = privacy::erase(&other.app, &acme, "ada").await.unwrap();
                 assert!(says || !is_there && !is_unfinished, "the same call again goes on with it");
                 assert!(!says || cut.is_err(), "what is done is not there");
             } else {
-                job::work(&other.app).await.unwrap();
-                assert_eq!(user::erase(&app.app, &acme, "ada").await.unwrap(), is_there);
+                pending::work(&other.app).await.unwrap();
+                assert_eq!(privacy::erase(&app.app, &acme, "ada").await.unwrap(), is_there);
             }
             assert_eq!(left(app).await, Vec::<String>::new());
             let stats = "{ notifications(first: 1, filter: { kinds: [MESSAGE] }) { nodes { title } } }";
@@ -87,9 +88,9 @@ on_every_database! {
         txn.commit().await.unwrap();
         assert_ne!(left(app).await, Vec::<String>::new());
         let zoe = app.user("zoe").titles(json!({})).await;
-        assert!(user::sweep_orphans(&app.app).await.unwrap() > 0);
+        assert!(privacy::sweep_orphans(&app.app).await.unwrap() > 0);
         assert_eq!(left(app).await, Vec::<String>::new());
-        assert_eq!(user::sweep_orphans(&app.app).await.unwrap(), 0);
+        assert_eq!(privacy::sweep_orphans(&app.app).await.unwrap(), 0);
         assert_eq!(app.user("zoe").titles(json!({})).await, zoe);
     }
 

@@ -2,7 +2,8 @@
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use tidings::domain::{job, tally};
+use tidings::domain::chore::pending;
+use tidings::domain::tally;
 
 use super::{rounds, second_node};
 use crate::support::{TestApp, everyone, on_every_database};
@@ -77,21 +78,21 @@ on_every_database! {
         service.ask("mutation { deleteGroup(code: \"crew\") other: deleteGroup(code: \"quiet\") }", json!({})).await;
 
         // Not before it is counted.
-        job::work(&app.app).await.unwrap();
+        pending::work(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 4);
         tally::count(&app.app).await.unwrap();
         app.advance(chrono::TimeDelta::minutes(1));
-        job::work(&app.app).await.unwrap();
+        pending::work(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 2, "those of bob and cyd, who have not looked");
         assert_eq!(many(app, "inbox_item").await, 1, "nobody else's inbox was made");
 
         assert_eq!(app.user("bob").titles(json!({})).await, ["to the crew"]);
         app.advance(chrono::TimeDelta::hours(2));
-        job::work(&app.app).await.unwrap();
+        pending::work(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 1);
         app.advance(chrono::TimeDelta::days(31));
-        tidings::domain::sweep::sweep(&app.app).await.unwrap();
-        job::work(&app.app).await.unwrap();
+        tidings::domain::chore::sweep::sweep(&app.app).await.unwrap();
+        pending::work(&app.app).await.unwrap();
         assert_eq!((many(app, "subscription").await, many(app, "job").await), (0, 0));
         assert_eq!(many(app, "channel WHERE kind <> 0").await, 0);
         assert_eq!(many(app, "users WHERE subscription_count <> 0").await, 0);

@@ -292,7 +292,8 @@ async fn a_silent_client_is_pinged_and_given_up_if_it_does_not_answer() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         // Without the loops of the background: while the time only stands or leaps, nothing may wait for the database.
-        let serving = tokio::spawn(Server::new(app.app.clone()).serve(listener, std::future::pending()));
+        let serving =
+            tokio::spawn(Server::new(app.app.clone(), app.live.clone()).serve(listener, std::future::pending()));
         let mut deaf = Socket::open(&address, &app.user("ada").token).await;
         let mut heedful = Socket::open(&address, &app.user("ben").token).await;
         tokio::time::pause();

@@ -4,7 +4,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
-use tidings::domain::{sweep, tally};
+use tidings::domain::chore::sweep;
+use tidings::domain::tally;
 
 use super::drive::Driver;
 use super::expected::{Answer, Tenant};

@@ -6,7 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 use tidings::clock::{Clock, calendar};
-use tidings::domain::{notification::publish_due, sweep};
+use tidings::domain::chore::sweep;
+use tidings::domain::notification::publish_due;
 use tidings::error::Error;
 use tower::ServiceExt;
 

@@ -18,6 +18,7 @@ use tidings::auth::Role;
 use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
+use tidings::domain::live::Live;
 use tidings::http::Server;
 
 pub use actor::{Actor, everyone};
@@ -58,6 +59,7 @@ pub(crate) use on_every_database;
 /// A running server over a database of its own. Its clock stands until a test moves it.
 pub struct TestApp {
     pub app: Arc<App>,
+    pub live: Arc<Live>,
     pub routes: Router,
     statements: Arc<AtomicUsize>,
     panic_at: Arc<Mutex<Option<&'static str>>>,
@@ -127,17 +129,19 @@ impl TestApp {
             }
         });
         let app = App::over(db, config, clock).await.expect("the server starts");
-        let routes = Server::new(app.clone()).routes();
-        Self { app, routes, statements, panic_at }
+        let live = Arc::<Live>::default();
+        let routes = Server::new(app.clone(), live.clone()).routes();
+        Self { app, live, routes, statements, panic_at }
     }
 
     /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
     pub async fn listen(&self) -> Listening {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address").to_string();
-        let worker = tidings::worker::start(&self.app).await.expect("the loops start");
+        let worker = tidings::worker::start(&self.app, &self.live).await.expect("the loops start");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let serving = Server::new(self.app.clone()).serve(listener, async move { drop(stopped.await) });
+        let serving =
+            Server::new(self.app.clone(), self.live.clone()).serve(listener, async move { drop(stopped.await) });
         Listening { address, stop: Some(stop), serving: tokio::spawn(serving), worker }
     }
 

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 use tidings::auth::Role;
-use tidings::operations::hash;
+use tidings::config::operations::hash;
 
 use super::{code, post, raw};
 use crate::support::{Kind, TestApp, with, with_settings};
@@ -136,8 +136,8 @@ async fn a_list_that_cannot_be_used_is_told_at_the_start() {
     for (name, text) in [("a", "[]"), ("b", "{\"x\": 1}"), ("c", "{\"x\": \"{ viewer\"}"), ("d", "no JSON")] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let error = tidings::operations::Operations::open(&path).await.unwrap_err().to_string();
+        let error = tidings::config::operations::Operations::open(&path).await.unwrap_err().to_string();
         assert!(error.starts_with("TIDINGS_OPERATIONS="), "{error}");
     }
-    assert!(tidings::operations::Operations::open(&folder.path().join("nothing")).await.is_err());
+    assert!(tidings::config::operations::Operations::open(&folder.path().join("nothing")).await.is_err());
 }

@@ -14,6 +14,7 @@ use crate::database::Transaction;
 use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
+pub(super) use statement::Subjects;
 use statement::{Concerned, Edges, Many};
 
 pub(super) use statement::push_concerns;
@@ -24,24 +25,12 @@ const AMENDMENTS: i64 = 5000;
 /// Entries of the log among which it looks for those.
 const ENTRIES: i64 = 200_000;
 
-/// What amendments may be about that concern somebody: from the oldest to the newest of what was in the inbox before.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Subjects {
-    oldest: Seq,
-    newest: Seq,
-}
-
-impl Subjects {
-    /// Whatever it is about.
-    pub const ALL: Self = Self { oldest: Seq(0), newest: Seq(i64::MAX) };
-
-    /// Of a user's inbox as it is; nothing where it is empty. What a sync puts into it is as its publications say, which are
-    /// amended at once.
-    pub async fn of(txn: &Transaction, user: UserId) -> Result<Option<Self>> {
-        let edges: Option<Edges> = statement::edges(txn, user).row(txn).await?;
-        let Some(Edges { oldest, newest }) = edges else { return Ok(None) };
-        Ok(oldest.zip(newest).map(|(oldest, newest)| Self { oldest, newest }))
-    }
+/// What may be about a user's inbox as it is; nothing where it is empty. What a sync puts into it is as its publications say,
+/// which are amended at once.
+pub(super) async fn subjects(txn: &Transaction, user: UserId) -> Result<Option<Subjects>> {
+    let edges: Option<Edges> = statement::edges(txn, user).row(txn).await?;
+    let Some(Edges { oldest, newest }) = edges else { return Ok(None) };
+    Ok(oldest.zip(newest).map(|(oldest, newest)| Subjects { oldest, newest }))
 }
 
 /// How far a transaction may come within a part of the log, after its first place and up to its last, so that it looks for

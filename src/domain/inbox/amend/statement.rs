@@ -4,10 +4,21 @@ use entity::ids::{Seq, UserId};
 use entity::prelude::FromQueryResult;
 use sea_orm::ConnectionTrait;
 
-use super::Subjects;
+use crate::database::Sql;
 use crate::domain::inbox::shelf::Place;
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
+
+/// What amendments may be about that concern somebody: from the oldest to the newest of what was in the inbox before.
+#[derive(Clone, Copy, Debug)]
+pub struct Subjects {
+    pub oldest: Seq,
+    pub newest: Seq,
+}
+
+impl Subjects {
+    /// Whatever it is about.
+    pub const ALL: Self = Self { oldest: Seq(0), newest: Seq(i64::MAX) };
+}
 
 /// The first and the last item of an inbox.
 #[derive(Debug, FromQueryResult)]

@@ -7,8 +7,8 @@ use entity::prelude::FromQueryResult;
 
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
 
 /// An item with what it shows. Nothing is read where there is no item, or no notification any more: one that is past the
 /// retention window is as good as gone.

@@ -22,7 +22,8 @@ use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::{Error, Result};
-use statement::{Concerned, Unread};
+use statement::{Concerned, Unread, Which};
+pub use step::Change;
 use step::{Step, steps};
 
 /// Which of a user's items.
@@ -42,16 +43,6 @@ pub struct Match {
     pub target: Option<Target>,
     /// Up to and including this one; nothing means all that is there when the call is made.
     pub up_to: Option<Seq>,
-}
-
-/// What to do with them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    Read,
-    Unread,
-    Archive,
-    Unarchive,
-    Delete,
 }
 
 /// Changes the state of a user's items and returns how many it was another for.
@@ -107,12 +98,6 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
     Ok(())
 }
 
-/// Which items of a type, or of all.
-enum Which<'a> {
-    Items(&'a [Seq]),
-    UpTo(Seq, Option<&'a Target>),
-}
-
 /// A user's inbox within a transaction that has locked and synced it.
 struct Inbox<'a> {
     txn: &'a Transaction,
@@ -141,7 +126,7 @@ impl Inbox<'_> {
     /// Raises the read mark of a type, if that makes anything read; returns how much. The items stay untouched but for
     /// those that were kept unread.
     async fn read_all(&self, kind: TypeId, up_to: Seq) -> Result<u64> {
-        let unread = statement::unread(self, kind, up_to).row(self.txn).await?;
+        let unread = statement::unread(self.txn, (self.user, kind), up_to, self.now).row(self.txn).await?;
         let Some(Unread { fresh, kept, mark }) = unread else { return Ok(0) };
         if kept > 0 {
             self.step(&Step::KEPT_TO_READ, kind, &Which::UpTo(up_to, None)).await?;
@@ -176,7 +161,10 @@ impl Inbox<'_> {
     }
 
     async fn step(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<u64> {
-        let concerned: Vec<Concerned> = statement::concerned(self, step, kind, which).rows(self.txn).await?;
+        let concerned: Vec<Concerned> =
+            statement::concerned(self.txn, self.tenant, (self.user, kind), (step, which), self.now)
+                .rows(self.txn)
+                .await?;
         let seqs: Vec<Seq> = concerned.into_iter().map(|item| item.seq).collect();
         for seqs in seqs.chunks(LIST) {
             let these = Column::Seq.among(self.txn, seqs);

@@ -1,7 +1,16 @@
 //! From which state to which a change takes an item.
 
-use super::Change;
 use crate::domain::inbox::shelf::{Part, State};
+
+/// What to do with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Read,
+    Unread,
+    Archive,
+    Unarchive,
+    Delete,
+}
 
 /// Items of one state (and side of the read mark) come to another; to none when they are deleted.
 pub(super) struct Step {

@@ -7,16 +7,16 @@ use entity::ids::{Seq, TypeId, UserId};
 use entity::notification::Kind;
 use entity::prelude::FromQueryResult;
 
-use super::{End, Filter, Window};
+use super::window::{End, Filter, Window};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::channel::Target;
 use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, push_range, ranges};
 use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
 
 /// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
 const PASSED_OVER: i64 = 1_000;

@@ -4,7 +4,7 @@ use entity::ids::{TypeId, UserId};
 
 use super::{Part, Range};
 use crate::clock::Millis;
-use crate::sql::Sql;
+use crate::database::Sql;
 
 /// A user or type in a statement: a column of an outer table, or a constant.
 ///

@@ -18,23 +18,7 @@ use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
 pub use crate::model::standing::Standing;
 
-pub use statement::{COLUMNS, NEWEST, of, pad, push, push_cut};
-
-/// Entries of the log after which a cursor is moved although none of them was for the user, so that the next
-/// question does not look at them again.
-pub const IDLE_GAP: i64 = 1000;
-
-/// How far a statement reads inboxes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// To the end of the log, and whether anything is missing is asked along with it.
-    End,
-    /// The same where it is known already that nothing is missing. Most of what the question costs PostgreSQL is to get ready for
-    /// it where it is then not asked.
-    KnownEnd,
-    /// To the cursor, which a sync has just moved.
-    Cursor,
-}
+pub use statement::{COLUMNS, IDLE_GAP, NEWEST, Reach, of, pad, push, push_cut};
 
 /// What is to be done with what a statement read.
 #[derive(Debug)]

@@ -5,12 +5,28 @@ use std::iter::repeat_n;
 use entity::ids::UserId;
 use sea_orm::{ConnectionTrait, DbBackend};
 
-use super::{IDLE_GAP, Reach, Standing};
+use crate::database::Sql;
 use crate::domain::inbox::amend;
 use crate::domain::inbox::shelf::Place;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::sql::Sql;
+use crate::model::standing::Standing;
+
+/// Entries of the log after which a cursor is moved although none of them was for the user, so that the next
+/// question does not look at them again.
+pub const IDLE_GAP: i64 = 1000;
+
+/// How far a statement reads inboxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// To the end of the log, and whether anything is missing is asked along with it.
+    End,
+    /// The same where it is known already that nothing is missing. Most of what the question costs PostgreSQL is to get ready for
+    /// it where it is then not asked.
+    KnownEnd,
+    /// To the cursor, which a sync has just moved.
+    Cursor,
+}
 
 /// The end of the publications `p` of a channel that a subscription `s` is to: one probe of `publication`'s key.
 ///

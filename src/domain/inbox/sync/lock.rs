@@ -3,29 +3,11 @@
 use std::collections::HashSet;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::FromQueryResult;
 
-use super::statement::{self, Row};
+use super::statement::{self, Held, Locked, Row};
 use crate::database::Transaction;
 use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
-
-/// What becomes of users whose rows somebody holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    Awaited,
-    LeftOut,
-}
-
-/// A user whose row is locked.
-#[derive(Clone, Copy, Debug, FromQueryResult)]
-pub(super) struct Locked {
-    #[sea_orm(from_alias = "id")]
-    pub user: UserId,
-    #[sea_orm(from_alias = "cursor_seq")]
-    pub cursor: Seq,
-    pub subscription_count: i64,
-}
 
 /// The log when the users were locked.
 pub(super) struct Head {

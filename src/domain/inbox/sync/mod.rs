@@ -19,8 +19,9 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::Result;
-use lock::{Head, Held, Locked, lock, missing};
+use lock::{Head, lock, missing};
 use statement::Fresh;
+use statement::{Held, Locked};
 
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -123,7 +124,7 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, 
             behind.push(of.user);
             continue;
         }
-        let subjects = if of.cursor < amended { Subjects::of(txn, of.user).await? } else { None };
+        let subjects = if of.cursor < amended { amend::subjects(txn, of.user).await? } else { None };
         let (upto, amendments) = match subjects {
             Some(subjects) => amend::reach(txn, tenant, subjects, (of.cursor, end)).await?,
             None => (end, 0),

@@ -4,17 +4,33 @@ use entity::ids::{ChannelId, Seq, UserId};
 use entity::prelude::FromQueryResult;
 use sea_orm::ConnectionTrait;
 
-use super::lock::{Held, Locked};
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::domain::inbox::standing::NEWEST;
-use crate::domain::preference;
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
+use crate::domain::wants;
 
 /// Makes items of publications `p` for users `u`, of whose ids the condition is to follow.
 const INSERT: &str = "INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) \
     SELECT u.id, p.seq, p.type_id, 0, p.expires_at \
     FROM publication p JOIN message_type mt ON mt.id = p.type_id JOIN users u ON u.id";
+
+/// What becomes of users whose rows somebody holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    Awaited,
+    LeftOut,
+}
+
+/// A user whose row is locked.
+#[derive(Clone, Copy, Debug, FromQueryResult)]
+pub struct Locked {
+    #[sea_orm(from_alias = "id")]
+    pub user: UserId,
+    #[sea_orm(from_alias = "cursor_seq")]
+    pub cursor: Seq,
+    pub subscription_count: i64,
+}
 
 /// A user whose row is locked, and the log as it was then.
 #[derive(Debug, FromQueryResult)]
@@ -101,6 +117,6 @@ pub fn walk_channels(
 fn push_conditions(sql: &mut Sql, tenant: &Tenant, now: Millis) {
     sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> u.id) AND (p.expires_at IS NULL OR p.expires_at > ");
     sql.bind(now).push(") AND ");
-    preference::push_wants(sql, tenant, "u.id", "p");
+    wants::push_wants(sql, tenant, "u.id", "p");
     sql.or_ignore("inbox_item.seq");
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use tokio::time::Instant;
 
-use super::Want;
+use super::event::Want;
 use super::mailbox::{End, Mailbox};
 use super::viewer::Viewer;
 use crate::domain::inbox::Item;
 use crate::error::Error;
-use crate::metrics::Metrics;
+use crate::telemetry::metrics::Metrics;
 
 /// Whatever may have been told, what everybody listens to, and their overviews, are looked at once in so many seconds.
 ///

@@ -12,7 +12,7 @@ use crate::domain::live::viewer::Viewer;
 use crate::domain::overview::{Overview, Wish};
 use crate::domain::view::Unread;
 use crate::error::Error;
-use crate::metrics::Metrics;
+use crate::telemetry::metrics::Metrics;
 
 /// How often an overview is sent to a user at most; in between, changes are merged.
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);

@@ -5,7 +5,7 @@ mod statement;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use entity::ids::{Seq, TypeId, UserId};
+use entity::ids::{Seq, UserId};
 use entity::statement::LIST;
 
 use crate::app::App;
@@ -14,17 +14,7 @@ use crate::domain::inbox::item::{self, Content, Item, Own};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use statement::Row;
-
-/// Which items.
-#[derive(Clone, Copy, Debug)]
-pub struct Span<'a> {
-    pub after: Seq,
-    pub upto: Seq,
-    /// Of these types, or of all.
-    pub types: Option<&'a [TypeId]>,
-    /// The oldest so many; nothing means all.
-    pub limit: Option<usize>,
-}
+pub use statement::Span;
 
 /// What is in a span.
 #[derive(Debug)]

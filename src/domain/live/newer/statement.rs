@@ -1,13 +1,23 @@
 //! The two statements of what is new.
 
-use entity::ids::{Seq, UserId};
+use entity::ids::{Seq, TypeId, UserId};
 use entity::prelude::FromQueryResult;
 
-use super::Span;
 use crate::app::App;
+use crate::database::Sql;
 use crate::domain::inbox::item::{CONTENT_COLUMNS, STATE_COLUMNS, Shown, push_content_joins};
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
+
+/// Which items.
+#[derive(Clone, Copy, Debug)]
+pub struct Span<'a> {
+    pub after: Seq,
+    pub upto: Seq,
+    /// Of these types, or of all.
+    pub types: Option<&'a [TypeId]>,
+    /// The oldest so many; nothing means all.
+    pub limit: Option<usize>,
+}
 
 /// The items of users within a span that have not expired: a range of `inbox_item`'s key for each user.
 pub fn items(app: &App, users: &[UserId], span: Span<'_>) -> Sql {

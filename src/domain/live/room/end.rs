@@ -19,10 +19,10 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let app = self.app.clone();
-            let mut rooms = app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            let live = self.live.clone();
+            let mut rooms = live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
             rooms.remove(&self.tenant.id);
-            app.hub.ignore(self.tenant.id);
+            self.app.hub.ignore(self.tenant.id);
             self.end();
         }
     }

@@ -17,10 +17,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::audience::Audience;
 use super::contents::Contents;
+use super::event::{Event, Want};
 use super::listened::listened;
 use super::members::Members;
+use super::rooms::Live;
 use super::touched::Touched;
-use super::{Event, Want};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::tenant::Tenant;
@@ -42,6 +43,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// See the module.
 pub(super) struct Room {
     app: Arc<App>,
+    live: Arc<Live>,
     tenant: Arc<Tenant>,
     events: UnboundedReceiver<Event>,
     notices: UnboundedReceiver<Arc<Notice>>,
@@ -67,11 +69,12 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub fn new(app: Arc<App>, tenant: Arc<Tenant>, events: UnboundedReceiver<Event>) -> Self {
+    pub fn new(app: Arc<App>, live: Arc<Live>, tenant: Arc<Tenant>, events: UnboundedReceiver<Event>) -> Self {
         let notices = app.hub.listen(tenant.id);
         let expired_upto = app.now();
         Self {
             app,
+            live,
             tenant,
             events,
             notices,
@@ -124,7 +127,7 @@ impl Room {
 
     /// Takes the room out of the map, unless somebody is at the door.
     fn close(&mut self) -> bool {
-        let mut rooms = self.app.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.events.is_empty() {
             return false;
         }

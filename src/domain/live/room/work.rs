@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Room, USERS};
 use crate::domain::inbox::{Item, sync};
-use crate::domain::live::expired;
+use crate::domain::live::look::expired;
 use crate::domain::live::newer::{Span, newer};
 use crate::domain::overview::{self, Wish};
 use crate::domain::view;

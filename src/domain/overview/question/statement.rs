@@ -6,11 +6,11 @@ use sea_orm::{DbErr, QueryResult};
 
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::overview::statement::{STAMP_COLUMNS, push_stamp};
 use crate::domain::tenant::Tenant;
 use crate::model::overview::Stamp;
-use crate::sql::Sql;
 
 /// A row of it.
 #[derive(Debug)]

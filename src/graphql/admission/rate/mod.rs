@@ -12,9 +12,9 @@ use moka::future::Cache;
 use crate::app::App;
 use crate::auth::Role;
 use crate::error::{Error, Result};
-use crate::graphql::{Viewer, Who};
+use crate::graphql::viewer::Viewer;
 pub use bucket::{Allowance, Bucket};
-use shared::Shared;
+use shared::{Shared, What, Whose};
 
 /// Callers that are remembered. One who is forgotten begins anew with a full bucket.
 const CALLERS: u64 = 100_000;
@@ -29,15 +29,6 @@ pub struct Rates {
     buckets: Cache<Whose, Arc<Mutex<Bucket>>>,
     shared: Option<Arc<Shared>>,
 }
-
-/// What somebody has a bucket of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum What {
-    Operations,
-    Made,
-}
-
-type Whose = (What, Who);
 
 impl Rates {
     /// Full buckets of the sizes that the settings say.

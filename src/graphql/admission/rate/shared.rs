@@ -13,9 +13,19 @@ use redis::{Client, RedisError, Script};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::{Allowance, Whose};
+use super::bucket::Allowance;
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::graphql::viewer::Who;
+
+/// What somebody has a bucket of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    Operations,
+    Made,
+}
+
+pub type Whose = (What, Who);
 
 /// How long a request waits for Redis at the most.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -6,8 +6,8 @@
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
 use serde_json::{Map, Value, json};
 
-use super::erase::{NOTIFICATIONS, end_of_sent};
-use super::{Profile, find, profiles};
+use super::erase::end_of_sent;
+use super::statement::NOTIFICATIONS;
 use crate::app::App;
 use crate::clock::{Millis, calendar};
 use crate::domain::channel::{self, Target, TopicSubscription};
@@ -17,6 +17,7 @@ use crate::domain::inbox::shelf::Side;
 use crate::domain::notification::{self, Notification};
 use crate::domain::preference::{self, Preference};
 use crate::domain::tenant::Tenant;
+use crate::domain::user::{Profile, find, profiles};
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
 use crate::model::check;

@@ -5,8 +5,8 @@ use entity::prelude::*;
 use sea_orm::DbBackend;
 
 use crate::clock::Millis;
+use crate::database::Sql;
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
 
 /// A user, and whether there is something of theirs to delete.
 #[derive(FromQueryResult)]

@@ -12,8 +12,8 @@ use entity::user::Entity as User;
 use entity::{inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span};
 use entity::{user, view_visit};
 
-use super::erase::{NOTIFICATIONS, delete_batch, end_of_sent, erase_sent};
-use super::statement::{First, Stranger, first_within, is_known, strangers_of};
+use super::erase::{delete_batch, end_of_sent, erase_sent};
+use super::statement::{First, Gap, NOTIFICATIONS, Stranger, first_within, is_known, strangers_of};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::{self, Failures, Tenant};
@@ -24,9 +24,6 @@ const USERS: usize = 2000;
 
 /// Gaps of one statement.
 const GAPS: usize = 64;
-
-/// From one number to another, both of which are somebody's, or the ends of all numbers.
-pub(super) type Gap = (i64, i64);
 
 /// Deletes all orphans. Returns how often somebody was found in a table, or a part of what was sent.
 pub async fn sweep(app: &App) -> Result<u64> {

@@ -1,5 +1,8 @@
 //! Chores: what the server does from time to time, on one node.
 
+pub mod pending;
+pub mod sweep;
+
 use entity::chore::{self, Column};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;

@@ -2,8 +2,8 @@
 
 use entity::preference::Scope;
 
+use crate::database::Sql;
 use crate::domain::tenant::Tenant;
-use crate::sql::Sql;
 
 /// Adds that `user` wants to hear a notification: `subject` is the alias of its publication (or of itself), whose
 /// type is joined as `mt`. This is the one place where preferences decide.

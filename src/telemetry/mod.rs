@@ -3,6 +3,8 @@
 //! Spans of the target `tidings::trace` go to the collector and, unless somebody asks for them, nowhere else. Without a
 //! collector nothing listens to them, and such a span costs a look at a flag.
 
+pub mod metrics;
+
 use std::io::IsTerminal;
 
 use axum::http::HeaderMap;

@@ -13,11 +13,12 @@ use entity::tenant::{Column, Entity as Head};
 use entity::{amendment, publication};
 
 use self::statement::{Looked, delete_old, with_something_old};
-use super::tenant::{self, Failures, Tenant};
-use super::{action, channel, tally, user, view};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
+use crate::domain::catalogue::action;
+use crate::domain::tenant::{self, Failures, Tenant};
+use crate::domain::{channel, tally, user, view};
 use crate::error::{Error, Result};
 
 /// Rows of one transaction.

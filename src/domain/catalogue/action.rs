@@ -12,10 +12,10 @@ use entity::notification::{self, Entity as Notification};
 use entity::preference::{self, Entity as Preference, Scope};
 use entity::prelude::*;
 
-use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
+use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
 /// The most actions of a tenant.

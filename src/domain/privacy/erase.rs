@@ -14,6 +14,7 @@ use entity::{inbox_item, notification, preference, publication, read_mark, recip
 use entity::{tally_span, user, view_visit};
 use sea_orm::sea_query::{CaseStatement, ExprTrait};
 
+use super::statement::NOTIFICATIONS;
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::job::{self, Job, Next};
@@ -23,9 +24,6 @@ use crate::domain::{channel, tally};
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::model::check;
-
-/// Notifications that are looked through in one transaction.
-pub(super) const NOTIFICATIONS: i64 = 5000;
 
 /// Rows of one table that are deleted in one transaction.
 const ROWS: u64 = 2000;
@@ -40,8 +38,12 @@ pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool
     let erased = transaction!(app.db, |txn| begin(txn, tenant, external_id, app.now()).await)?;
     tenant::head(&app.db.read, tenant).await?;
     let jobs = job::named(app, tenant, job::Kind::Erase, external_id).await?;
-    for job in &jobs {
-        job::finish(app, tenant, *job).await?;
+    for &id in &jobs {
+        while transaction!(app.db, |txn| {
+            let Some(job) = job::locked(txn, id).await? else { return Ok(false) };
+            let next = step(txn, tenant, &job).await?;
+            job::left(txn, id, next, app.now()).await
+        })? {}
     }
     Ok(erased.is_some() || !jobs.is_empty())
 }

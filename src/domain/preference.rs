@@ -1,7 +1,5 @@
 //! What users want to hear, by action and by message type, with the tenant's defaults below.
 
-mod statement;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use entity::action::{Column as ActionColumn, Entity as Action};
@@ -11,7 +9,7 @@ use entity::preference::{Column, Entity as Own};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
 
-use super::action;
+use super::catalogue::action;
 use super::catalogue::{Catalogue, current, raise_version};
 use super::inbox::sync;
 use super::tenant::Tenant;
@@ -22,8 +20,6 @@ use crate::hub::Notice;
 use crate::model::check;
 
 pub use entity::preference::Scope;
-
-pub use statement::push_wants;
 
 /// The most preferences of each kind in one call, and of actions that a user may have of their own.
 const CHANGES: usize = 1000;

@@ -1,0 +1,28 @@
+//! What callers may do.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// An end user, in his own inbox.
+    #[default]
+    User,
+    /// A partner's backend.
+    Service,
+    /// An operator.
+    Admin,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Service => "service",
+            Self::Admin => "admin",
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! What nobody tells.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use entity::ids::{Seq, TenantId};
+use entity::prelude::*;
+use entity::{notification, tenant};
+
+use super::event::Event;
+use super::rooms::Live;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::error::Result;
+
+/// Looks at what nobody tells: the end of the log and the version of the catalogue of every tenant with somebody connected,
+/// should the hub have missed something, and what has expired since the last look. Two statements for a thousand tenants.
+pub async fn look(app: &App, live: &Live) -> Result<()> {
+    let now = app.now();
+    let tenants: Vec<TenantId> = live.rooms.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
+    if tenants.is_empty() {
+        live.expired_upto.store(now, Ordering::Relaxed);
+        return Ok(());
+    }
+    for tenants in tenants.chunks(LIST) {
+        look_at((app, live), tenants, now).await?;
+    }
+    live.expired_upto.store(now, Ordering::Relaxed);
+    Ok(())
+}
+
+async fn look_at((app, live): (&App, &Live), tenants: &[TenantId], now: Millis) -> Result<()> {
+    use tenant::Column;
+    let db = &app.db.read;
+    let heads = tenant::Entity::find().filter(Column::Id.among(db, tenants)).select_only();
+    let heads = heads.columns([Column::Id, Column::LastSeq, Column::CatalogueVersion]);
+    for (tenant, last_seq, catalogue_version) in heads.into_tuple().all(db).await? {
+        live.tell(tenant, Event::Head { last_seq, catalogue_version });
+    }
+    let mut gone: HashMap<TenantId, Vec<Seq>> = HashMap::new();
+    for (tenant, seq) in expired(app, tenants, (live.expired_upto.load(Ordering::Relaxed), now)).await? {
+        gone.entry(tenant).or_default().push(seq);
+    }
+    for tenant in tenants {
+        let seqs = gone.remove(tenant).unwrap_or_default();
+        live.tell(*tenant, Event::Expired { seqs, upto: now });
+    }
+    Ok(())
+}
+
+/// What expired after an instant and up to another.
+pub(super) async fn expired(
+    app: &App,
+    tenants: &[TenantId],
+    (after, upto): (Millis, Millis),
+) -> Result<Vec<(TenantId, Seq)>> {
+    use notification::Column;
+    let expired = notification::Entity::find().filter(Column::ExpiresAt.gt(after)).filter(Column::ExpiresAt.lte(upto));
+    let expired = expired.filter(Column::Seq.is_not_null()).filter(Column::TenantId.among(&app.db.read, tenants));
+    let expired = expired.select_only().column(Column::TenantId).column(Column::Seq);
+    Ok(expired.into_tuple().all(&app.db.read).await?)
+}

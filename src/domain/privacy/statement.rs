@@ -1,0 +1,65 @@
+//! Statements that look for somebody wherever they may be named.
+
+use entity::ids::UserId;
+use entity::job::Kind;
+use entity::prelude::*;
+use sea_orm::EntityName;
+
+use crate::database::Sql;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// Notifications that are looked through in one transaction.
+pub const NOTIFICATIONS: i64 = 5000;
+
+/// From one number to another, both of which are somebody's, or the ends of all numbers.
+pub type Gap = (i64, i64);
+
+/// The first within a gap, which ends before somebody.
+#[derive(FromQueryResult)]
+pub struct First {
+    pub before_id: i64,
+    pub user_id: UserId,
+}
+
+/// The first within each of the gaps who has rows in the table of `user`, which is the first column of its key: a probe of
+/// that a gap.
+pub fn first_within<C: ColumnTrait>(db: &impl ConnectionTrait, user: C, gaps: &[Gap]) -> Sql {
+    let (table, user) = (C::EntityName::default(), user.as_str());
+    let table = table.table_name();
+    let mut sql = Sql::new(db);
+    for (place, (after, before)) in gaps.iter().enumerate() {
+        sql.push(if place > 0 { " UNION ALL " } else { "" }).push("SELECT x.before_id, x.user_id FROM (SELECT ");
+        sql.bind(*before).push(&format!(" AS before_id, o.{user} AS user_id FROM {table} o WHERE o.{user} > "));
+        sql.bind(*after).push(&format!(" AND o.{user} < ")).bind(*before);
+        sql.push(&format!(" ORDER BY o.{user} LIMIT 1) x"));
+    }
+    sql
+}
+
+/// Somebody who is no user.
+#[derive(FromQueryResult)]
+pub struct Stranger {
+    pub user_id: UserId,
+}
+
+/// Who is named by `user` in a part of what was sent and is no user: a range of `key`, and a probe of `users` for each time.
+pub fn strangers_of<C: ColumnTrait>(db: &impl ConnectionTrait, tenant: &Tenant, from: i64, (key, user): (C, C)) -> Sql {
+    let (table, key, user) = (C::EntityName::default(), key.as_str(), user.as_str());
+    let table = table.table_name();
+    let mut sql = Sql::new(db);
+    sql.push(&format!("SELECT DISTINCT x.{user} AS user_id FROM {table} x WHERE x.tenant_id = ")).bind(tenant.id);
+    sql.push(&format!(" AND x.{key} >= ")).bind(from).push(&format!(" AND x.{key} < ")).bind(from + NOTIFICATIONS);
+    sql.push(&format!(" AND x.{user} IS NOT NULL AND (SELECT u.id FROM users u WHERE u.id = x.{user}) IS NULL"));
+    sql
+}
+
+/// Whether somebody is a user, or being erased: a probe of the key of `users`, and the few jobs that there are.
+pub async fn is_known(db: &impl ConnectionTrait, user: UserId) -> Result<bool> {
+    #[derive(FromQueryResult)]
+    struct Row {}
+    let mut sql = Sql::new(db);
+    sql.push("SELECT u.id FROM users u WHERE u.id = ").bind(user).push(" UNION ALL SELECT j.subject_id FROM job j ");
+    sql.push(&format!("WHERE j.kind = {} AND j.subject_id = ", Kind::Erase as i16)).bind(user);
+    Ok(sql.row::<Row>(db).await?.is_some())
+}

@@ -1,0 +1,5 @@
+//! What users want to hear: the one place where preferences decide.
+
+mod statement;
+
+pub use statement::push_wants;
