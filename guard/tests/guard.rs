@@ -27,8 +27,8 @@ struct Query;
 #[Object]
 impl Query {
     async fn books(&self, ctx: &Context<'_>, first: Option<i32>, filter: Option<BookFilter>) -> Vec<Book> {
-        let many =
-            first.unwrap_or(1) + filter.map_or(0, |of| of.ids.map_or(0, |ids| i32::try_from(ids.len()).unwrap()));
+        let many = first.unwrap_or(1)
+            + filter.map_or(0, |of| of.ids.map_or(0, |ids| i32::try_from(ids.len()).expect("they are few")));
         if let Some(calls) = ctx.data_opt::<Arc<AtomicUsize>>() {
             calls.fetch_add(1, Ordering::Relaxed);
         }
@@ -44,7 +44,8 @@ fn library() -> Library {
 
 fn guard(limits: Limits) -> Guard {
     let dear = vec![Dear { argument: "filter", fields: vec!["author"], cost: 100 }];
-    Guard::new(&library().finish().sdl(), limits, Costs { dear, ..Costs::default() }, HashMap::new()).unwrap()
+    Guard::new(&library().finish().sdl(), limits, Costs { dear, ..Costs::default() }, HashMap::new())
+        .expect("it is a schema")
 }
 
 async fn pass(guard: &Guard, request: &Request) -> Result<Passed, Refusal> {

@@ -164,7 +164,8 @@ impl Drop for Watch {
 /// between threads.
 macro_rules! transaction {
     ($db:expr, |$txn:ident| $work:expr) => {
-        $crate::database::traced(async {
+        // Boxed, since statements take much room while they are made.
+        $crate::database::traced(Box::pin(async {
             let mut tries = $crate::database::Tries::default();
             loop {
                 let begun = $db.begin().await?;
@@ -174,7 +175,7 @@ macro_rules! transaction {
                     break result;
                 }
             }
-        })
+        }))
         .await
     };
 }

@@ -89,24 +89,6 @@ impl Sql {
         }
     }
 
-    /// Ends a SELECT that keeps others from deleting the rows it returns, though not from doing the same, nor, on PostgreSQL,
-    /// from changing what is no key of them.
-    pub fn for_key_share(&mut self) -> &mut Self {
-        match self.backend {
-            DbBackend::Postgres => self.push(" FOR KEY SHARE"),
-            _ => self.for_share(),
-        }
-    }
-
-    /// Ends a SELECT that keeps others from changing or deleting the rows it returns, though not from doing the same.
-    pub fn for_share(&mut self) -> &mut Self {
-        match self.backend {
-            DbBackend::Sqlite => self,
-            DbBackend::MySql => self.push(" LOCK IN SHARE MODE"),
-            _ => self.push(" FOR SHARE"),
-        }
-    }
-
     /// The name of the function that gives the largest of its arguments.
     pub fn greatest(&self) -> &'static str {
         if self.backend == DbBackend::Sqlite { "max" } else { "GREATEST" }

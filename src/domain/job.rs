@@ -103,7 +103,9 @@ pub async fn left(txn: &Transaction, id: i64, next: Next, now: Millis) -> Result
             let on = job::Entity::update_many().col_expr(Column::Place, Expr::val(place));
             on.col_expr(Column::DueAt, Expr::val(due_at)).filter(Column::Id.eq(id)).exec(txn).await?;
         }
-        Next::Done => drop(job::Entity::delete_by_id(id).exec(txn).await?),
+        Next::Done => {
+            job::Entity::delete_by_id(id).exec(txn).await?;
+        }
     }
     Ok(matches!(next, Next::At { due_at, .. } if due_at <= now))
 }

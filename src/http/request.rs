@@ -67,14 +67,13 @@ impl FromRequest<Server> for Asked {
         };
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
         let caller = counted(server, &parts.headers, media).await?;
-        let asked = match address {
-            Some(address) => address.fields().and_then(request_of).map_err(|error| (StatusCode::BAD_REQUEST, error)),
-            None => {
-                let limits = &server.app.config.limits;
-                let is_staff = caller.as_ref().is_some_and(|(viewer, _)| viewer.role != Role::User);
-                let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
-                sent(&parts.headers, body, most).await
-            }
+        let asked = if let Some(address) = address {
+            address.fields().and_then(request_of).map_err(|error| (StatusCode::BAD_REQUEST, error))
+        } else {
+            let limits = &server.app.config.limits;
+            let is_staff = caller.as_ref().is_some_and(|(viewer, _)| viewer.role != Role::User);
+            let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
+            sent(&parts.headers, body, most).await
         };
         let request = asked.map_err(|(status, error)| refusal(media, status, &error))?;
         Ok(Self { media, caller, request })

@@ -44,8 +44,8 @@ impl Catalogue {
         let Parts { mut types, reasons, defaults, view_codes } = parts;
         types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
         let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
-        let templated = types.iter().filter(|kind| kind.template.is_some()).map(|kind| kind.code.clone());
-        let templates = Templates::of(templated);
+        let codes = types.iter().filter(|kind| kind.template.is_some()).map(|kind| kind.code.clone());
+        let templates = Templates::of(codes);
         let by_id = types.iter().map(|kind| (kind.id, kind.clone())).collect();
         Self { version, types, reasons, defaults, view_codes, templates, by_id }
     }

@@ -55,6 +55,7 @@ impl Content {
     }
 
     /// With a change made to it.
+    #[must_use]
     pub fn changed(self, change: ContentChange) -> Self {
         Self {
             title: change.title.unwrap_or(self.title),

@@ -144,7 +144,7 @@ pub async fn remove_members(app: &App, tenant: &Tenant, code: &str, users: &[Str
     users.iter().try_for_each(|id| check::code("users", id))?;
     let group = find(app, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
-        user::again(|| remove_some(app, tenant, group.channel, chunk)).await?;
+        Box::pin(user::again(|| remove_some(app, tenant, group.channel, chunk))).await?;
     }
     Ok(group)
 }

@@ -164,7 +164,7 @@ async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId],
     }
     let existing = created_at(txn, Listener::Group(group), targets).await?;
     let new = targets.iter().filter(|target| !existing.iter().any(|(of, _)| of == *target));
-    let rows = Vec::from_iter(new.map(|target| [group.into(), (*target).into(), now.into()]));
+    let rows: Vec<_> = new.map(|target| [group.into(), (*target).into(), now.into()]).collect();
     let created_count = rows.len() as u64;
     let columns = [
         group_subscription::Column::GroupChannelId,

@@ -79,7 +79,7 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, befo
         check::code("filter.sender", sender)?;
         // Somebody of whom the tenant never heard has sent nothing.
         let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
-        found = found.filter(Column::SenderId.among(db, &Vec::from_iter(known.into_values())));
+        found = found.filter(Column::SenderId.among(db, &known.into_values().collect::<Vec<_>>()));
     }
     if let Some(target) = &filter.target {
         target.check().map_err(|error| error.within("filter"))?;

@@ -53,8 +53,8 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let head = Head::of_tenant(tenant.id).select_only().column(Column::CountedSeq).column(Column::LastSeq);
     let Some((after, last)) = head.into_tuple::<(Seq, Seq)>().one(db).await? else { return Ok(false) };
     let upto = Seq(Ord::min(last.0, after.0 + most));
-    let heard = by_subscription(db, tenant, (after, upto)).rows::<Audience>(db).await?;
-    let mut sizes: HashMap<Seq, i64> = heard.into_iter().map(|of| (of.seq, of.size)).collect();
+    let counted = by_subscription(db, tenant, (after, upto)).rows::<Audience>(db).await?;
+    let mut sizes: HashMap<Seq, i64> = counted.into_iter().map(|of| (of.seq, of.size)).collect();
     for seq in to_everyone(db, tenant, (after, upto)).await? {
         sizes.insert(seq, everyone(db, tenant, seq).await?);
     }

@@ -46,17 +46,17 @@ impl Contents {
                 unknown.insert(Arc::new(content(shown, catalogue)?)).clone()
             }
         };
-        Ok(over(own, content))
+        Ok(over(&own, content))
     }
 }
 
 /// The item of a row, by the catalogue of its statement.
 pub fn of(row: Row, catalogue: &Arc<Catalogue>) -> Result<Item> {
-    Ok(over(row.own, Arc::new(content(row.shown, catalogue)?)))
+    Ok(over(&row.own, Arc::new(content(row.shown, catalogue)?)))
 }
 
 /// The item of a row, whose content is known.
-pub fn over(own: Own, content: Arc<Content>) -> Item {
+pub fn over(own: &Own, content: Arc<Content>) -> Item {
     Item {
         user: own.user,
         seq: own.seq,

@@ -169,9 +169,9 @@ impl Inbox<'_> {
         for seqs in seqs.chunks(LIST) {
             let these = Column::Seq.among(self.txn, seqs);
             match step.to {
-                Some(to) => drop(self.put(step, to).filter(these).exec(self.txn).await?),
-                None => drop(InboxItem::delete_of_user(self.user).filter(these).exec(self.txn).await?),
-            }
+                Some(to) => self.put(step, to).filter(these).exec(self.txn).await?.rows_affected,
+                None => InboxItem::delete_of_user(self.user).filter(these).exec(self.txn).await?.rows_affected,
+            };
             match step.makes_read() {
                 0 => {}
                 by => tally::marked(self.txn, self.tenant, seqs, by).await?,

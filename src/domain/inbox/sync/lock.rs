@@ -24,9 +24,9 @@ pub(super) async fn lock(
     txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
-    held: Held,
+    waits: Held,
 ) -> Result<(Vec<Locked>, Head)> {
-    let rows: Vec<Row> = statement::lock(txn, tenant, users, held).rows(txn).await?;
+    let rows: Vec<Row> = statement::lock(txn, tenant, users, waits).rows(txn).await?;
     let head = match rows.first() {
         Some(row) => Head { end: row.last_seq, amended: row.amended_seq },
         // All of them were erased meanwhile, or are held.

@@ -36,7 +36,7 @@ pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>)
     seqs.dedup();
     let contents = contents(app, tenant, &seqs).await?;
     // Whatever has gone between the two statements is not new any more.
-    let with_content = |row: Own| contents.get(&row.seq).map(|content| item::over(row, content.clone()));
+    let with_content = |row: Own| contents.get(&row.seq).map(|content| item::over(&row, content.clone()));
     let items = rows.into_iter().filter_map(with_content).collect();
     Ok(Newer { items, more_after })
 }
