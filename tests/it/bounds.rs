@@ -40,7 +40,39 @@ async fn prefer(actor: &Actor<'_>, codes: impl Iterator<Item = usize>, enabled: 
     }
 }
 
+/// All that a user and those who look after them do about 300 notifications.
+async fn days_of(app: &TestApp, user: &str) {
+    let actor = app.user(user);
+    actor.overview().await;
+    for place in 0..20 {
+        actor.subscribe(&format!("{user}-{place}"), &["commented"]).await;
+    }
+    send(app, (0..300).map(|_| message(user, "chat", None)).collect()).await;
+    let everyone =
+        || json!({ "announcement": { "type": "chat", "audience": everyone(), "content": { "title": "all" } } });
+    send(app, (0..300).map(|_| everyone()).collect()).await;
+    assert_eq!(actor.overview().await.last().unwrap(), "= 600");
+    let items = actor.items(json!({ "read": false })).await;
+    actor.mark("markRead", json!({ "ids": [items[0]["id"]] })).await;
+    actor.mark("markRead", json!({ "matching": {} })).await;
+    actor.mark("deleteItems", json!({ "matching": {} })).await;
+    tidings::domain::tally::count(&app.app).await.unwrap();
+    app.service().ask("mutation($id: ID!) { eraseUser(id: $id) }", json!({ "id": user })).await;
+}
+
 on_every_database! {
+    /// A value in a statement's text is another statement to be prepared, by each connection.
+    async fn what_was_asked_for_one_user_is_prepared_for_the_next(app) {
+        app.admin().define_type("chat").await;
+        days_of(app, "ada").await;
+        let before = app.texts();
+        // Beyond what a new inbox reaches back to.
+        app.advance(chrono::TimeDelta::days(100));
+        days_of(app, "ben").await;
+        let new: Vec<String> = app.texts().difference(&before).cloned().collect();
+        assert!(new.is_empty(), "{new:#?}");
+    }
+
     async fn any_number_of_items_may_be_retracted_between_two_looks(app) {
         app.admin().define_type("chat").await;
         send(app, (0..MANY).map(|_| message("ada", "chat", None)).collect()).await;

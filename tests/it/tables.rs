@@ -64,6 +64,25 @@ on_every_database! {
         }
     }
 
+    async fn a_code_that_no_enum_has_is_an_error_and_no_default(app) {
+        app.admin().define_type("direct").await;
+        app.service().message("direct", "ada", "hello").await;
+        let list = "{ viewer { inbox(first: 5) { nodes { title } } } }";
+        for (table, column) in [("inbox_item", "state"), ("notification", "kind")] {
+            app.by_hand(&format!("UPDATE {table} SET {column} = {column} + 50")).await;
+            // What is not of any state is in no list, and what is of no kind cannot be shown.
+            let (_, answer) = app.user("ada").send(list, serde_json::json!({})).await;
+            let is_told = answer["errors"][0]["extensions"]["code"] == "INTERNAL";
+            let is_left_out = answer["data"]["viewer"]["inbox"]["nodes"] == serde_json::json!([]);
+            assert!(if column == "kind" { is_told } else { is_left_out }, "{table}: {answer}");
+            app.by_hand(&format!("UPDATE {table} SET {column} = {column} - 50")).await;
+        }
+        app.by_hand("UPDATE message_type SET read_policy = 7").await;
+        app.by_hand("UPDATE tenant SET catalogue_version = catalogue_version + 1").await;
+        let (_, answer) = app.user("ada").send(list, serde_json::json!({})).await;
+        assert_eq!(answer["errors"][0]["extensions"]["code"], "INTERNAL", "{answer}");
+    }
+
     async fn the_demo_fills_a_tenant_once(app) {
         for _ in 0..2 {
             tidings::demo::fill(&app.app).await.unwrap();

@@ -6,17 +6,12 @@
 
 mod design;
 
-use std::sync::Arc;
-
-use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Result, Schema, SimpleObject};
-use axum::extract::State;
-use axum::routing::post;
-use axum::{Json, Router};
+use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Result, Schema, SimpleObject};
+use async_graphql_axum::GraphQL;
+use axum::Router;
 use sea_orm::FromQueryResult;
-use serde_json::Value;
 use tidings::database::{Reader, connect};
 
-use super::Shared;
 use design::Design;
 
 /// A type, with how many letters of it are unread and the newest.
@@ -47,8 +42,6 @@ impl Query {
     }
 }
 
-type Letters = Schema<Query, EmptyMutation, EmptySubscription>;
-
 /// `/letters/v1` a loop with two joins a type, `/letters/v2` the same with all types at once, `/letters/v3` one statement
 /// without joins to what was read and who is in which role.
 pub async fn routes(url: &str, connections: u32) -> crate::Result<Router> {
@@ -58,12 +51,7 @@ pub async fn routes(url: &str, connections: u32) -> crate::Result<Router> {
         [("/letters/v1", Design::Loop), ("/letters/v2", Design::AtOnce), ("/letters/v3", Design::Batched)]
     {
         let schema = Schema::build(Query(design), EmptyMutation, EmptySubscription).data(db.clone()).finish();
-        routes = routes.merge(Router::new().route(path, post(answer)).with_state(Arc::new(schema)));
+        routes = routes.route_service(path, GraphQL::new(schema));
     }
     Ok(routes)
-}
-
-async fn answer(State(schema): Shared<Letters>, Json(request): Json<Request>) -> Json<Value> {
-    let response = schema.execute(request).await;
-    Json(serde_json::to_value(response).unwrap_or_default())
 }

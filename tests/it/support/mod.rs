@@ -7,6 +7,7 @@ mod process;
 mod server;
 mod socket;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -62,6 +63,7 @@ pub struct TestApp {
     pub live: Arc<Live>,
     pub routes: Router,
     statements: Arc<AtomicUsize>,
+    texts: Arc<Mutex<HashSet<String>>>,
     panic_at: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -118,6 +120,8 @@ impl TestApp {
         db.migrate().await.expect("the migrations apply");
         let statements = Arc::<AtomicUsize>::default();
         let counter = statements.clone();
+        let texts = Arc::<Mutex<HashSet<String>>>::default();
+        let seen = texts.clone();
         let panic_at = Arc::<Mutex<Option<&'static str>>>::default();
         let panics = panic_at.clone();
         db.observe(move |info| {
@@ -126,12 +130,13 @@ impl TestApp {
             assert!(part.is_none(), "the test wants whoever asks this to panic");
             if !BACKGROUND.iter().any(|part| text.contains(part)) {
                 counter.fetch_add(1, Ordering::SeqCst);
+                seen.lock().unwrap().insert(text);
             }
         });
         let app = App::over(db, config, clock).await.expect("the server starts");
         let live = Arc::<Live>::default();
         let routes = Server::new(app.clone(), live.clone()).routes();
-        Self { app, live, routes, statements, panic_at }
+        Self { app, live, routes, statements, texts, panic_at }
     }
 
     /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
@@ -185,6 +190,11 @@ impl TestApp {
         let txn = self.app.db.begin().await.unwrap();
         txn.execute_unprepared(statement).await.unwrap();
         txn.commit().await.unwrap();
+    }
+
+    /// The texts of all statements so far, without quotes and values.
+    pub fn texts(&self) -> HashSet<String> {
+        self.texts.lock().unwrap().clone()
     }
 
     /// How many statements `work` takes.
