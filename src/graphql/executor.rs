@@ -1,24 +1,36 @@
 //! The API for whatever executes schemas of async-graphql, such as `async_graphql_axum` in another application.
 //!
 //! A host says who is calling by a [`Viewer`] in the data of the request, or of the session that it belongs to. What stands
-//! before the schema is the host's business: tokens, bytes of bodies, connections and how many sessions a user may have.
+//! before the schema is the host's business, and bounded by nothing here but the rate: tokens, methods and content types (a
+//! mutation by GET, or in a form of another site, is to be refused where cookies say who is calling), bytes of bodies,
+//! connections, and how many sessions a user may have, and operations in each.
 
 use std::any::TypeId;
 use std::sync::Arc;
 
-use async_graphql::{Data, Executor, Request, Response, Value};
+use async_graphql::{BatchRequest, BatchResponse, Data, Executor, Request, Response, Value};
 use futures_util::stream::{self, BoxStream, StreamExt};
+use serde::Deserialize;
 
 use super::errors::failed;
-use super::{Admitted, Answer, Schema, Viewer};
+use super::{Admitted, Answer, Budget, Schema, Viewer};
 use crate::error::Error;
 
 impl Executor for Schema {
     async fn execute(&self, request: Request) -> Response {
         let viewer = viewer(&request.data);
+        let budget = self.budget(viewer.as_ref());
         match self.let_in(viewer.as_ref(), request).await {
-            Ok(admitted) => self.run(viewer, admitted).await,
+            Ok(admitted) => within(&budget, self.run(viewer, admitted).await),
             Err(refusal) => refusal,
+        }
+    }
+
+    /// Requests come one by one: those of a batch would run all at once, and their answers be held together.
+    async fn execute_batch(&self, batch: BatchRequest) -> BatchResponse {
+        match batch {
+            BatchRequest::Single(request) => self.execute(request).await.into(),
+            BatchRequest::Batch(_) => failed(Error::bad_input("", "requests are not sent in batches")).into(),
         }
     }
 
@@ -50,15 +62,27 @@ impl Answer {
     /// As the library has it.
     fn into_response(self) -> Response {
         match self {
-            Self::Executed(response, budget) => budget.kept(*response),
-            Self::Text(text) => {
-                let answer = serde_json::from_str(&text).map(|mut answer: serde_json::Value| answer["data"].take());
-                answer
-                    .ok()
-                    .and_then(|data| Value::from_json(data).ok())
-                    .map_or_else(|| failed(Error::internal("an event is no JSON")), Response::new)
-            }
+            Self::Executed(response, budget) => within(&budget, *response),
+            // Into the library's values at once, which keep the order of fields.
+            Self::Text(text) => match serde_json::from_str::<Event>(&text) {
+                Ok(Event { data }) => Response::new(data),
+                Err(error) => failed(Error::internal(error)),
+            },
         }
+    }
+}
+
+/// An answer without errors.
+#[derive(Deserialize)]
+struct Event {
+    data: Value,
+}
+
+/// The response, or what is said instead where its JSON has more bytes than there is room for.
+fn within(budget: &Budget, response: Response) -> Response {
+    match budget.json(&response) {
+        Ok(_) => response,
+        Err(refusal) => *refusal,
     }
 }
 

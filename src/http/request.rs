@@ -54,17 +54,17 @@ impl FromRequest<Server> for Asked {
 
     async fn from_request(request: HttpRequest, server: &Server) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
-        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
         let is_body = parts.method == Method::POST;
-        if is_body && !is_json(&parts.headers) {
-            let error = Error::bad_input("content-type", "must be application/json");
-            return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
-        }
         let address = if is_body {
             None
         } else {
             Some(Query::<Address>::try_from_uri(&parts.uri).map_err(IntoResponse::into_response)?.0)
         };
+        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
+        if is_body && !is_json(&parts.headers) {
+            let error = Error::bad_input("content-type", "must be application/json");
+            return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+        }
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
         let caller = counted(server, &parts.headers, media).await?;
         let asked = if let Some(address) = address {

@@ -6,6 +6,7 @@ mod connections;
 mod console;
 mod creating;
 mod documents;
+mod executor;
 mod federation;
 mod filters;
 mod fragments;
