@@ -1,9 +1,10 @@
 //! The users of a supergraph (Apollo Federation 2): those whom a gateway names together are found together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Any, Context, ID, InputType, Result, Value};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::context::Call;
@@ -24,7 +25,7 @@ impl Entities {
     pub async fn user(&self, ctx: &Context<'_>, id: &ID) -> Result<User> {
         let field = ctx.field();
         let name = field.alias().unwrap_or(field.name()).to_owned();
-        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
+        let shared = self.0.lock().entry(name).or_default().clone();
         let users = shared.get_or_try_init(async || together(Call::of(ctx), &named(ctx)?).await).await?;
         Ok(users.get(id.as_str()).cloned().ok_or_else(|| Error::not_found("user", id.as_str()))?)
     }

@@ -1,11 +1,12 @@
 //! Users: whose inbox, overview, subscriptions and preferences these are.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, MaybeUndefined, Object, Result};
 use entity::ids::UserId;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
@@ -54,7 +55,7 @@ impl Siblings {
 
     async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
         let shared = {
-            let mut overviews = self.overviews.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut overviews = self.overviews.lock();
             overviews.entry(wish.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;

@@ -1,11 +1,12 @@
 //! Views that read themselves.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
 use entity::ids::UserId;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -118,7 +119,7 @@ impl SharedViews {
             None => (Listing::Newest(size), size),
         };
         let shared = {
-            let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lists = self.0.lock();
             lists.entry(listing.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| view::of(call.app, call.tenant, users, &listing)).await?;

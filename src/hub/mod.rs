@@ -9,9 +9,10 @@ mod notice;
 mod outgoing;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use entity::ids::TenantId;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub use bus::Bus;
@@ -51,17 +52,17 @@ impl Hub {
     /// All notices about a tenant from now on. Only the latest to ask for them gets them.
     pub fn listen(&self, tenant: TenantId) -> UnboundedReceiver<Arc<Notice>> {
         let (ear, notices) = unbounded_channel();
-        self.ears.lock().unwrap_or_else(PoisonError::into_inner).insert(tenant, ear);
+        self.ears.lock().insert(tenant, ear);
         notices
     }
 
     /// Nobody wants to hear about the tenant any more.
     pub fn ignore(&self, tenant: TenantId) {
-        self.ears.lock().unwrap_or_else(PoisonError::into_inner).remove(&tenant);
+        self.ears.lock().remove(&tenant);
     }
 
     fn hear(&self, notice: Notice) {
-        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        let ears = self.ears.lock();
         if let Some(ear) = ears.get(&notice.tenant) {
             // Who has gone away does not want to know.
             let _ = ear.send(Arc::new(notice));
@@ -70,7 +71,7 @@ impl Hub {
 
     /// Something may have been missed: everybody who listens shall look for himself.
     fn hear_that_anything_may_have_happened(&self) {
-        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
+        let ears = self.ears.lock();
         for (tenant, ear) in ears.iter() {
             let _ = ear.send(Arc::new(Notice { everybody: true, ..Notice::of(*tenant) }));
         }

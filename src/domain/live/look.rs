@@ -1,7 +1,6 @@
 //! What nobody tells.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use entity::ids::{Seq, TenantId};
@@ -18,7 +17,7 @@ use crate::error::Result;
 /// should the hub have missed something, and what has expired since the last look. Two statements for a thousand tenants.
 pub async fn look(app: &App, live: &Live) -> Result<()> {
     let now = app.now();
-    let tenants: Vec<TenantId> = live.rooms.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
+    let tenants: Vec<TenantId> = live.rooms.lock().keys().copied().collect();
     if tenants.is_empty() {
         live.expired_upto.store(now, Ordering::Relaxed);
         return Ok(());

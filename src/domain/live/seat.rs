@@ -1,7 +1,7 @@
 //! A session's place in its tenant's room.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use entity::ids::{Seq, UserId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -49,7 +49,7 @@ pub(super) fn enter(
     event: impl FnOnce(u64) -> Event,
 ) -> Seat {
     let session = live.sessions.fetch_add(1, Ordering::Relaxed);
-    let mut rooms = live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut rooms = live.rooms.lock();
     let room = rooms.entry(tenant.id).or_insert_with(|| {
         let (events, inbox) = unbounded_channel();
         tokio::spawn(Room::new(app.clone(), live.clone(), tenant.clone(), inbox).run());

@@ -1,7 +1,5 @@
 //! How a room ends before its time: it panics, or the log that it follows is another one.
 
-use std::sync::PoisonError;
-
 use super::Room;
 
 impl Room {
@@ -20,7 +18,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let live = self.live.clone();
-            let mut rooms = live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rooms = live.rooms.lock();
             rooms.remove(&self.tenant.id);
             self.app.hub.ignore(self.tenant.id);
             self.end();

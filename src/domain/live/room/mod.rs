@@ -8,7 +8,6 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use entity::ids::Seq;
@@ -127,7 +126,7 @@ impl Room {
 
     /// Takes the room out of the map, unless somebody is at the door.
     fn close(&mut self) -> bool {
-        let mut rooms = self.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.live.rooms.lock();
         if !self.events.is_empty() {
             return false;
         }
