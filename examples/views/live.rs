@@ -60,7 +60,7 @@ pub async fn measure(scene: &Scene) -> Result<()> {
         let mut activities = 0;
         while before.at.elapsed() < SPAN {
             ticks.tick().await;
-            // Each member says something in his turn.
+            // Each member says something in their turn.
             let actor = usize::try_from(activities).unwrap_or_default() % (MEMBERS - 1) + 1;
             view::record(&scene.app, &scene.tenant, &[super::activity(0, actor)]).await?;
             activities += 1;

@@ -65,7 +65,7 @@ async fn main() -> Result<()> {
     let (app, tenant, users) = (&scene.app, &scene.tenant, [scene.users[0]]);
     let listing = Listing::Newest(MANY);
     timed(&scene, "all 200 views of a user", async || view::of(app, tenant, &users, &listing).await.map(drop)).await?;
-    timed(&scene, "his unread sum and 20 views", async || view::unread_of(app, &users, 20).await.map(drop)).await?;
+    timed(&scene, "the unread sum and 20 views", async || view::unread_of(app, &users, 20).await.map(drop)).await?;
     let keys = Listing::These((0..20).map(key).collect());
     timed(&scene, "20 views by their keys", async || view::of(app, tenant, &users, &keys).await.map(drop)).await?;
     let visited = key(0);

@@ -16,7 +16,7 @@ type Users = HashMap<String, User>;
 
 /// What the `_entities` of a request have found, by the names of their answers.
 ///
-/// The library asks for each user by himself. Whoever is the first finds all whom his field names.
+/// The library asks for each user alone. Whoever comes first finds all whom their field names.
 #[derive(Default)]
 pub struct Entities(Mutex<HashMap<String, Arc<OnceCell<Users>>>>);
 

@@ -122,7 +122,7 @@ impl Sessions {
 }
 
 impl Place {
-    /// The session of a viewer who takes it; `UNAVAILABLE` where he has as many as he may.
+    /// The session of a viewer who takes it; `UNAVAILABLE` where they have as many as they may.
     pub fn taken(mut self, viewer: &Viewer) -> Result<Session> {
         let who = viewer.who();
         let Inner { app, open, .. } = &*self.sessions.0;

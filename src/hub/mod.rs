@@ -69,7 +69,7 @@ impl Hub {
         }
     }
 
-    /// Something may have been missed: everybody who listens shall look for himself.
+    /// Something may have been missed: everybody who listens shall look for themselves.
     fn hear_that_anything_may_have_happened(&self) {
         let ears = self.ears.lock();
         for (tenant, ear) in ears.iter() {

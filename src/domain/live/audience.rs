@@ -53,7 +53,7 @@ struct Viewer {
     readers: Vec<Reader>,
     /// Sessions with an overview that holds views.
     overviews: Vec<u64>,
-    /// What he was last told of each of his views: nothing where that is not certain, and nothing at all until it is
+    /// What they were last told of each of their views: nothing where that is not certain, and nothing at all until it is
     /// first read.
     told: Option<HashMap<ViewId, Option<Unseen>>>,
     /// From here on every change is noticed.
@@ -219,7 +219,7 @@ impl Audience {
         for &user in users {
             let Some(viewer) = self.viewers.get_mut(&user) else { continue };
             if !std::mem::replace(&mut viewer.is_introduced, true) {
-                // His overview may be from before.
+                // Their overview may be from before.
                 members.changed(user);
             }
             let now: HashMap<ViewId, Option<Unseen>> =

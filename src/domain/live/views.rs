@@ -20,8 +20,8 @@ pub struct Lookout {
     pile: Arc<Pile<ViewId, Sight>>,
 }
 
-/// The views of a user whose unread changes from now on, of these keys (at most 200) or of all; also those that he joins
-/// meanwhile, or leaves.
+/// The views of a user whose unread changes from now on, of these keys (at most 200) or of all; also those that they join
+/// meanwhile, or leave.
 pub async fn views(
     app: &Arc<App>,
     live: &Arc<Live>,

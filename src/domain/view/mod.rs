@@ -1,6 +1,6 @@
 //! Views that read themselves: chats, feeds and news pages, whose items nobody marks one by one.
 //!
-//! A view counts its activities, and a member's visit remembers how far that count was when he last looked: what is
+//! A view counts its activities, and a member's visit remembers how far that count was when they last looked: what is
 //! above it is unread. So an activity writes one row whatever the number of members, and an unread count is a
 //! difference of two numbers.
 

@@ -58,7 +58,7 @@ impl Sight {
 }
 
 /// Which views users are in, and what they have not seen of each: a range of `view_visit`'s key for each user, and a
-/// probe of `view`'s for each of his views.
+/// probe of `view`'s for each of their views.
 pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Unseen>>> {
     let mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>> = HashMap::with_capacity(users.len());
     for of in statement::unseen(app, users).await? {
@@ -70,7 +70,7 @@ pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
 /// What users see of views, each of all of these. A view that is not there any more is left out.
 ///
 /// One statement for every 2,000 pairs, and every 1,000 users: the rows of the views once, whoever looks, and a probe of
-/// `view_visit`'s key a pair. What it reads is of one moment, so that nobody is shown as unread what he did himself.
+/// `view_visit`'s key a pair. What it reads is of one moment, so that nobody is shown as unread what they did themselves.
 pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), Sight>> {
     let mut sights = HashMap::with_capacity(views.len() * users.len());
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {

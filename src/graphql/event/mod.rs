@@ -256,7 +256,7 @@ impl Running {
         Answer::Executed(answer, budget)
     }
 
-    /// What is the same for all who get an event like this one; nothing where each has an answer of his own.
+    /// What is the same for all who get an event like this one; nothing where each has an answer of their own.
     async fn template(&self, event: Event) -> Option<Arc<Template>> {
         let tenant = &self.viewer.tenant;
         let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new() };

@@ -1,7 +1,7 @@
 //! Answers that differ in nothing but ids are executed once for all who get them.
 //!
 //! An announcement is the same item for everybody, and many overviews are the same, but for the ids and cursors in them, which
-//! are sealed over the user's number. So such an event is executed for [`NOBODY`], and his ids in the answer are then
+//! are sealed over the user's number. So such an event is executed for [`NOBODY`], and the ids in its answer are then
 //! exchanged for those of each who gets it. They are ciphertext that nobody has ever seen: no text that somebody wrote can
 //! hold one.
 //!
@@ -50,7 +50,7 @@ pub struct Shared {
 struct Known {
     _question: Arc<Question>,
     event: Event,
-    /// Nothing where everybody has an answer of his own.
+    /// Nothing where everybody has an answer of their own.
     template: Option<Arc<Template>>,
 }
 
@@ -58,7 +58,7 @@ struct Known {
 pub enum Found {
     /// It is the same for all who get the same.
     Same(Arc<Template>),
-    /// Each has an answer of his own.
+    /// Each has an answer of their own.
     Own,
     Nothing,
 }

@@ -22,7 +22,7 @@ use crate::telemetry::metrics::Metrics;
 /// commit and its notice.
 const TURNS: i64 = 60;
 
-/// See the module. A user may be in several of the sets; a step takes him out of one.
+/// See the module. A user may be in several of the sets; a step takes them out of one.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     users: HashMap<UserId, Member>,

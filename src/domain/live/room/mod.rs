@@ -230,7 +230,7 @@ impl Room {
         }
     }
 
-    /// When notices of a part of the log do not come, everybody looks for himself.
+    /// When notices of a part of the log do not come, everybody looks for themselves.
     fn notice_what_is_missing(&mut self) {
         let Some((end, at)) = self.missing else { return };
         if self.heard >= Some(end) {

@@ -122,7 +122,7 @@ impl Shared {
     }
 }
 
-/// Where a caller's bucket is kept: it does not tell who he is.
+/// Where a caller's bucket is kept: it does not tell who they are.
 fn key(prefix: &str, (what, (tenant, role, sub)): &Whose) -> String {
     let digest = Sha256::digest(format!("{what:?}:{tenant}:{role}:{sub}"));
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(&digest[..16]))
