@@ -211,8 +211,8 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any `user` or `group`. `CONFLICT`
-    /// where a user would then have more than 20,000 subscriptions, follows and groups together.
+    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any `user` or `group`.
+    /// `CONFLICT` where a user would then have more than 20,000 subscriptions, follows and groups together.
     async fn subscribe(&self, ctx: &Context<'_>, input: SubscribeInput) -> Result<SubscribePayload> {
         let call = Call::of(ctx);
         let target = input.target.into();

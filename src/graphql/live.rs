@@ -53,8 +53,8 @@ impl InboxSubscription {
         cap: Option<i32>,
     ) -> Result<Empty<Result<Overview>>> {
         let (call, user) = Call::user(ctx).await?;
-        let watch = live::overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish(ctx, types, cap)).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(watch));
+        let feed = live::overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish(ctx, types, cap)).await?;
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(feed));
         Ok(empty())
     }
 
@@ -67,8 +67,8 @@ impl InboxSubscription {
     async fn view_changed(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>) -> Result<Empty<Result<View>>> {
         let (call, user) = Call::user(ctx).await?;
         let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
-        let lookout = live::views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Views(lookout));
+        let feed = live::views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Views(feed));
         Ok(empty())
     }
 }

@@ -172,7 +172,8 @@ pub struct ViewMutation;
 #[Object]
 impl ViewMutation {
     /// Users are in a view from now on, which is made if it is missing; at most 10,000 a call. Whoever is in it already
-    /// stays as they are. SERVICE for anybody; USER for themselves (without `users`) where the view's code is open, else `FORBIDDEN`.
+    /// stays as they are. SERVICE for anybody; USER for themselves (without `users`) where the view's code is open, else
+    /// `FORBIDDEN`.
     async fn join_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;

@@ -153,7 +153,7 @@ impl<T> Slot<T> {
 
 /// Room for the newest value of each key.
 #[derive(Debug)]
-pub struct Pile<K, V> {
+pub struct Slots<K, V> {
     values: Mutex<Values<K, V>>,
     arrived: Notify,
 }
@@ -166,7 +166,7 @@ struct Values<K, V> {
     end: Option<End>,
 }
 
-impl<K: Copy + Eq + Hash, V> Pile<K, V> {
+impl<K: Copy + Eq + Hash, V> Slots<K, V> {
     /// With nothing in it.
     pub fn new() -> Self {
         let values = Values { newest: HashMap::new(), order: VecDeque::new(), end: None };
@@ -211,7 +211,7 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BACKLOG, End, Mailbox, Pile};
+    use super::{BACKLOG, End, Mailbox, Slots};
 
     #[tokio::test]
     async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
@@ -239,15 +239,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pile_keeps_the_newest_of_each_key_in_the_order_of_their_first() {
-        let pile = Pile::new();
+    async fn slots_keep_the_newest_of_each_key_in_the_order_of_their_first() {
+        let slots = Slots::new();
         for (key, value) in [(1, "old"), (2, "other"), (1, "new")] {
-            pile.put(key, value);
+            slots.put(key, value);
         }
-        assert_eq!((pile.take().await, pile.take().await), (Ok("new"), Ok("other")));
-        pile.put(1, "again");
-        assert_eq!(pile.take().await, Ok("again"));
-        pile.end(End::Gone);
-        assert_eq!(pile.take().await, Err(End::Gone));
+        assert_eq!((slots.take().await, slots.take().await), (Ok("new"), Ok("other")));
+        slots.put(1, "again");
+        assert_eq!(slots.take().await, Ok("again"));
+        slots.end(End::Gone);
+        assert_eq!(slots.take().await, Err(End::Gone));
     }
 }

@@ -7,7 +7,7 @@
 mod activity;
 mod list;
 mod member;
-mod sight;
+mod state;
 mod statement;
 mod sweep;
 
@@ -28,7 +28,7 @@ pub use crate::model::view::{Key, Unread, View};
 pub use activity::{Activity, record};
 pub use list::{Listing, VIEWS, after, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
-pub use sight::{PAIRS, Sight, Unseen, sights, unseen_by};
+pub use state::{PAIRS, Unseen, ViewState, states, unseen_by};
 pub use sweep::sweep;
 
 /// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.

@@ -29,7 +29,7 @@ use super::{Answer, Library, caught, with};
 use crate::app::App;
 use crate::auth::Role;
 use crate::domain::inbox::Item;
-use crate::domain::live::{Feed, Lookout, Watch};
+use crate::domain::live::{ItemFeed, OverviewFeed, ViewFeed};
 use crate::domain::{overview, view};
 use crate::error::Result;
 use crate::model::seal::Kind;
@@ -37,9 +37,9 @@ use shared::{Found, NOBODY, Question, Shared, Template};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
 pub enum Source {
-    Items(Feed),
-    Overviews(Watch),
-    Views(Lookout),
+    Items(ItemFeed),
+    Overviews(OverviewFeed),
+    Views(ViewFeed),
 }
 
 #[derive(Clone)]
@@ -53,8 +53,8 @@ impl Source {
     async fn next(&mut self) -> Result<Event> {
         match self {
             Self::Items(feed) => feed.next().await.map(Event::Item),
-            Self::Overviews(watch) => watch.next().await.map(Event::Overview),
-            Self::Views(lookout) => lookout.next().await.map(Event::View),
+            Self::Overviews(feed) => feed.next().await.map(Event::Overview),
+            Self::Views(feed) => feed.next().await.map(Event::View),
         }
     }
 }

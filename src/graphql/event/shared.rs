@@ -39,7 +39,7 @@ pub struct Question {
     is_common: bool,
 }
 
-/// See the module.
+/// Questions that subscriptions ask, and answers to them that were the same for all.
 #[derive(Default)]
 pub struct Shared {
     questions: Mutex<HashMap<usize, Weak<Question>>>,

@@ -3,13 +3,13 @@
 use super::Room;
 
 impl Room {
-    /// Ends all sessions, those at the door too, whose clients then come again to another room.
+    /// Ends all sessions, also those that have just asked to join, whose clients then come again to another room.
     pub(super) fn end(&mut self) {
         while let Ok(event) = self.events.try_recv() {
             self.take(event);
         }
         self.members.end();
-        self.audience.end();
+        self.view_members.end();
     }
 }
 
