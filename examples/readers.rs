@@ -24,7 +24,7 @@ use tidings::error::{Error, Result};
 const READERS: usize = 64;
 const USERS: usize = 2_000;
 const ROUNDS: usize = 5;
-/// How often each reader marks his item read and unread in a round.
+/// How often each reader marks their item read and unread in a round.
 const TIMES: usize = 10;
 /// Of a round with the same announcement, or with different ones.
 const MARKS: f64 = 2.0 * 64.0 * 10.0;
@@ -113,7 +113,7 @@ async fn rate(app: &App, tenant: &Tenant, readers: &[UserId], of: &dyn Fn(usize)
     Ok(MARKS / begun.elapsed().as_secs_f64())
 }
 
-/// Microseconds of a retraction of something that everybody it is for has in his inbox.
+/// Microseconds of a retraction of something that everybody it is for has in their inbox.
 async fn retraction(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], to: Addressees) -> Result<f64> {
     let seq = send(app, tenant, 1, &to).await?[0];
     for users in users.chunks(500) {

@@ -47,7 +47,7 @@ pub async fn start(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
     let live = live.clone();
     every(&mut loops, app, LOOK, "the end of the log cannot be looked at", move |app| {
         let live = live.clone();
-        async move { live::look(&app, &live).await }
+        async move { live::poll(&app, &live).await }
     });
     every(&mut loops, app, CLOCKS, "the clocks cannot be compared", |app| async move { app.compare_clocks().await });
     every(&mut loops, app, PUBLISH, "what is due cannot be published", |app| async move {

@@ -50,7 +50,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The row of a user, by his place.
+    /// The row of a user, by their place.
     pub fn row(&self, place: i64) -> i64 {
         let index = SCENES.iter().position(|scene| scene.code == self.code).expect("it is one of them");
         (index as i64 + 1) * STRIDE + place

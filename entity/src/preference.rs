@@ -1,4 +1,4 @@
-//! What a user has switched on or off himself.
+//! What users have switched on or off themselves.
 
 use sea_orm::entity::prelude::*;
 

@@ -16,7 +16,7 @@ pub struct Model {
     pub tenant_id: TenantId,
     pub type_id: TypeId,
     pub action_id: Option<ActionId>,
-    /// Who did what a reminder is about; he is left out.
+    /// Who did what a reminder is about; they are left out.
     pub actor_id: Option<UserId>,
     /// Milliseconds since 1970.
     pub expires_at: Option<i64>,

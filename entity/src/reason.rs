@@ -1,4 +1,4 @@
-//! Why somebody subscribes, and to which actions that subscribes him.
+//! Why somebody subscribes, and to which actions that subscribes them.
 
 use sea_orm::entity::prelude::*;
 

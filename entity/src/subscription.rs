@@ -12,7 +12,7 @@ pub struct Model {
     pub user_id: UserId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub channel_id: ChannelId,
-    /// He hears what was published after this.
+    /// The user hears what was published after this.
     pub since_seq: Seq,
     /// Milliseconds since 1970.
     pub created_at: i64,

@@ -21,7 +21,7 @@ pub struct Model {
     pub cursor_seq: Seq,
     /// Where the log stood when the whole inbox was last looked at.
     pub seen_seq: Seq,
-    /// How many channels he listens to, so that `behind?` can choose the cheaper way.
+    /// How many channels they listen to, so that `behind?` can choose the cheaper way.
     pub subscription_count: i64,
     /// Raised by whatever changes what the inbox shows, but for what arrives in it.
     pub version: i64,

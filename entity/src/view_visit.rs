@@ -12,9 +12,9 @@ pub struct Model {
     pub user_id: UserId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub view_id: ViewId,
-    /// The view's when he last looked, or joined. What is above it is unread.
+    /// The view's when they last looked, or joined. What is above it is unread.
     pub position: i64,
-    /// Milliseconds since 1970; null where he has never looked.
+    /// Milliseconds since 1970; null where they have never looked.
     pub visited_at: Option<i64>,
     /// Milliseconds since 1970.
     pub joined_at: i64,

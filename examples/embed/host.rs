@@ -1,7 +1,7 @@
 //! The application.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::Data;
 use async_graphql_axum::{GraphQLProtocol, GraphQLRequest, GraphQLResponse, GraphQLWebSocket};
@@ -14,6 +14,7 @@ use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::{get, post};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use tidings::app::App;
 use tidings::auth::Role;
 use tidings::demo;
@@ -60,7 +61,7 @@ impl FromRequestParts<Host> for SignedIn {
         let cookies = parts.headers.get(header::COOKIE).and_then(|cookies| cookies.to_str().ok()).unwrap_or_default();
         let session = cookies.split("; ").find_map(|cookie| cookie.strip_prefix("session="));
         let user = {
-            let sessions = host.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let sessions = host.sessions.lock();
             session.and_then(|session| sessions.get(session).cloned())
         };
         let user = user.ok_or(StatusCode::UNAUTHORIZED)?;
@@ -82,7 +83,7 @@ async fn sign_in(
     let mut random = [0_u8; 16];
     getrandom::fill(&mut random).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     let session = URL_SAFE_NO_PAD.encode(random);
-    host.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone(), user.clone());
+    host.sessions.lock().insert(session.clone(), user.clone());
     let cookie = format!("session={session}; Path=/; HttpOnly; SameSite=Strict");
     Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")))
 }

@@ -40,8 +40,8 @@ pub async fn fill(url: &str) -> Result<Scene> {
     let mut db = connect(url, 4).await?;
     db.migrate().await?;
     let heard = Heard::default();
-    let ear = heard.clone();
-    db.observe(move |info| ear.lock().expect("nobody panics").push((info.statement.clone(), info.elapsed)));
+    let observed = heard.clone();
+    db.observe(move |info| observed.lock().expect("nobody panics").push((info.statement.clone(), info.elapsed)));
     let app = App::over(db, config, Clock::System).await?;
     let tenant = tenant::named(&app, "acme").await?;
     for place in 0..TYPES {

@@ -101,7 +101,7 @@ fn compare_list(user: &str, listed: &Listed, seen: &Seen, expected: &Expected<'_
         disagreements.push(format!("{user}: {newest:?} listed first, {:?} is latest", seen.latest));
     }
     if *own_count > 0 {
-        disagreements.push(format!("{user}: {own_count} items sent by himself"));
+        disagreements.push(format!("{user}: {own_count} items sent by themselves"));
     }
     disagreements
 }

@@ -43,7 +43,7 @@ impl<'a> Expected<'a> {
         self.topics(user).map(|(_, item_count)| item_count).sum()
     }
 
-    /// The topics that the user has subscribed to, with the items he must have about each; it may be 0.
+    /// The topics that the user has subscribed to, with the items they must have about each; it may be 0.
     pub fn topics(&self, user: &str) -> impl Iterator<Item = (&'a Topic, usize)> {
         let topics = self.by_user.get(user).into_iter().flatten();
         topics.map(|(topic, item_count)| (*topic, *item_count))

@@ -1,8 +1,8 @@
 //! Replays a file of recorded activity through a running server, as a partner's backend would, and then
 //! checks every actor's inbox against a model in memory.
 //!
-//! Each line of the file is one activity. Its actor subscribes to the target unless he has already, then a
-//! reminder from him about it is sent. So each reminder must reach exactly those who had acted on the target
+//! Each line of the file is one activity. Its actor subscribes to the target unless they have already, then a
+//! reminder from them about it is sent. So each reminder must reach exactly those who had acted on the target
 //! before or with it, save the actor.
 //!
 //! ```sh

@@ -60,7 +60,7 @@ pub async fn measure(scene: &Scene) -> Result<()> {
         let mut activities = 0;
         while before.at.elapsed() < SPAN {
             ticks.tick().await;
-            // Each member says something in his turn.
+            // Each member says something in their turn.
             let actor = usize::try_from(activities).unwrap_or_default() % (MEMBERS - 1) + 1;
             view::record(&scene.app, &scene.tenant, &[super::activity(0, actor)]).await?;
             activities += 1;
@@ -80,18 +80,18 @@ async fn connect(scene: &Scene, about: About, delivered: &Arc<AtomicU64>) -> Res
         match about {
             About::Nothing => {}
             About::Views => {
-                let mut lookout = live::views(&scene.app, &scene.live, &scene.tenant, user, None).await?;
+                let mut feed = live::views(&scene.app, &scene.live, &scene.tenant, user, None).await?;
                 sessions.spawn(async move {
-                    while lookout.next().await.is_ok() {
+                    while feed.next().await.is_ok() {
                         delivered.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
             About::Totals => {
                 let wish = Wish { cap: Some(99_999), views: Some(0), ..Wish::default() };
-                let mut watch = live::overviews(&scene.app, &scene.live, &scene.tenant, user, wish).await?;
+                let mut feed = live::overviews(&scene.app, &scene.live, &scene.tenant, user, wish).await?;
                 sessions.spawn(async move {
-                    while watch.next().await.is_ok() {
+                    while feed.next().await.is_ok() {
                         delivered.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -65,14 +65,14 @@ async fn main() -> Result<()> {
     let (app, tenant, users) = (&scene.app, &scene.tenant, [scene.users[0]]);
     let listing = Listing::Newest(MANY);
     timed(&scene, "all 200 views of a user", async || view::of(app, tenant, &users, &listing).await.map(drop)).await?;
-    timed(&scene, "his unread sum and 20 views", async || view::unread_of(app, &users, 20).await.map(drop)).await?;
+    timed(&scene, "the unread sum and 20 views", async || view::unread_of(app, &users, 20).await.map(drop)).await?;
     let keys = Listing::These((0..20).map(key).collect());
     timed(&scene, "20 views by their keys", async || view::of(app, tenant, &users, &keys).await.map(drop)).await?;
     let visited = key(0);
     timed(&scene, "a visit", async || view::visit(app, tenant, users[0], &visited).await.map(drop)).await?;
     // The first view of an empty database.
     let (one, members) = ([ViewId(1)], &scene.users[..MEMBERS]);
-    let look = async || view::sights(app, &one, members).await.map(drop);
+    let look = async || view::states(app, &one, members).await.map(drop);
     timed(&scene, "a look at one view for its 500 members", look).await?;
     let some = &scene.users[..200];
     timed(&scene, "what 200 users have not seen of all their views", async || {
@@ -115,13 +115,13 @@ async fn fill(url: &str) -> Result<Scene> {
     let mut db = connect(url, CONNECTIONS).await?;
     db.migrate().await?;
     let heard = Heard::default();
-    let ear = heard.clone();
+    let observed = heard.clone();
     let statements = Arc::new(AtomicU64::new(0));
     let count = statements.clone();
     db.observe(move |info| {
         count.fetch_add(1, Ordering::Relaxed);
         if info.statement.sql.starts_with("SELECT") {
-            ear.lock().expect("nobody panics").push(info.statement.clone());
+            observed.lock().expect("nobody panics").push(info.statement.clone());
         }
     });
     let app = App::over(db, config, Clock::System).await?;

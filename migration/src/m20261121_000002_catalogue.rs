@@ -1,4 +1,4 @@
-//! What a tenant sends and how his users take it: message types, reasons, actions, preferences.
+//! What a tenant sends and how its users take it: message types, reasons, actions, preferences.
 
 use sea_orm_migration::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Each user's inbox, and what he has read of it at once.
+//! Each user's inbox, and what they have read of it at once.
 
 use sea_orm_migration::prelude::*;
 

@@ -1,12 +1,13 @@
 //! Public keys of those who sign tokens: a JWKS (RFC 7517), from a file or behind a URL.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
+use parking_lot::RwLock;
 
 use crate::config::JwksSource;
 use crate::error::{Error, Result};
@@ -89,7 +90,7 @@ impl Jwks {
     }
 
     fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let keys = self.keys.read().clone();
         let mut fitting =
             keys.iter().filter(|key| key.algorithm == algorithm && (id.is_none() || key.id.as_deref() == id));
         let first = fitting.next()?;
@@ -105,7 +106,7 @@ impl Jwks {
         }
         *asked_at = Some(now);
         match fetch(remote).await.and_then(|text| usable(&text)) {
-            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys),
+            Ok(keys) => *self.keys.write() = Arc::new(keys),
             Err(why) => tracing::warn!(url = remote.url, why, "the JWKS cannot be refreshed, known keys go on"),
         }
     }

@@ -82,7 +82,7 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
 ///
 /// PostgreSQL would plan a statement anew while it thinks that knowing the values pays. Where its statistics are behind, it
 /// does not: for a tenant that they have not heard of, it took any index that begins with the tenant for one row's, and read
-/// all that he had ever sent for each message.
+/// all that it had ever sent for each message.
 async fn postgres(url: &str, connections: u32) -> Result<Database> {
     let options = PgConnectOptions::from_str(url)
         .map_err(unreadable)?

@@ -1,9 +1,10 @@
 //! What statements are run with.
 
 use std::fmt::{self, Debug, Formatter};
-use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex as Lock;
 use sea_orm::metric::Info;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement};
@@ -134,7 +135,7 @@ impl Transaction {
     /// is still there. Taken back, it tells nothing.
     pub fn tell(&self, notice: Notice) {
         if !notice.is_empty() {
-            self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+            self.notices.lock().push(notice);
         }
     }
 
@@ -145,7 +146,7 @@ impl Transaction {
     pub async fn commit(self) -> Result<(), DbErr> {
         let Self { connection, share, health, hub, notices, .. } = self;
         let mut lent = connection.into_inner();
-        let notices = notices.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let notices = notices.into_inner();
         let committed = async move {
             let ended = health.bound(lent.end("COMMIT")).await.map_err(|error| health.noted(error));
             // While the connection is open: the last one to close takes SQLite's log away.

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sea_orm::DbErr;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
@@ -59,7 +60,7 @@ impl Health {
     }
 
     fn refuses(&self) -> Option<Ailment> {
-        *self.refuses.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.refuses.lock()
     }
 
     /// Fails where nobody need wait for a connection, since nothing answers.
@@ -111,7 +112,7 @@ impl Health {
     /// Remembers why a write failed, where that is no fault of its own.
     pub fn noted(&self, error: DbErr) -> DbErr {
         if let Some(ailment) = Ailment::of(&error).filter(|ailment| ailment.stops_writes()) {
-            let before = self.refuses.lock().unwrap_or_else(PoisonError::into_inner).replace(ailment);
+            let before = self.refuses.lock().replace(ailment);
             if before != Some(ailment) {
                 tracing::error!("{}", ailment.words());
             }
@@ -162,7 +163,7 @@ impl Health {
             self.has_kept()
         });
         if matches!(tried.await, Ok(Ok(()))) {
-            *self.refuses.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.refuses.lock() = None;
             tracing::info!("the database takes writes again");
         }
     }

@@ -4,8 +4,9 @@
 //! everybody else would wait with them for something that is none of their business.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Parties that are remembered before those are forgotten of whom nothing is under way.
@@ -92,7 +93,7 @@ impl Shares {
 
     async fn place(&self, of: Party, many: usize) -> Option<OwnedSemaphorePermit> {
         let places = {
-            let mut parties = self.parties.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut parties = self.parties.lock();
             if parties.len() >= PARTIES {
                 parties.retain(|_, places| Arc::strong_count(places) > 1);
             }

@@ -5,11 +5,12 @@
 
 use std::fmt::{self, Debug, Formatter};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -66,7 +67,7 @@ struct Job<T, O> {
 
 impl<C, T, O> Debug for Together<C, T, O> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         write!(f, "{} jobs wait, {} rounds are under way", waiting.jobs.len(), waiting.under_way)
     }
 }
@@ -85,14 +86,10 @@ impl<C, T, O> Together<C, T, O> {
         Self { party, work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), ticket: 0, under_way: 0 }) }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting<T, O>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The jobs of the next round, but for those that nobody waits for any more. None where there are no others: then there is
     /// one round less.
     fn next(&self) -> Vec<Job<T, O>> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.jobs.retain(|job| !job.done.is_closed());
         if waiting.jobs.is_empty() {
             waiting.under_way -= 1;
@@ -115,7 +112,7 @@ impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Tog
         let (done, mut outcome) = oneshot::channel();
         let since = Instant::now();
         let (ticket, begins) = {
-            let mut waiting = self.waiting();
+            let mut waiting = self.waiting.lock();
             waiting.ticket += 1;
             let ticket = waiting.ticket;
             waiting.jobs.push(Job { things, done, since, ticket });
@@ -137,7 +134,7 @@ impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Tog
 
     /// Takes a job out of the line; false where a round has begun with it.
     fn leave(&self, ticket: u64) -> bool {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let place = waiting.jobs.iter().position(|job| job.ticket == ticket);
         place.is_some_and(|place| {
             waiting.jobs.remove(place);

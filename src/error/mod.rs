@@ -49,7 +49,7 @@ pub enum Error {
     /// Somebody who was looked up is no user any more; whoever looks again finds who has the id now. Nothing was changed.
     #[error("the user was erased a moment ago: try again")]
     Erased,
-    /// The caller asks for more than his share.
+    /// The caller asks for more than their share.
     #[error("too many {what}, try again in {retry_after} s")]
     RateLimited {
         /// Of which the caller has had their share.

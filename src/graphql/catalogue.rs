@@ -13,7 +13,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "catalogue::ReadPolicy")]
 pub enum ReadPolicy {
-    /// The user (or the application for him) marks items one by one or in bulk.
+    /// The user (or the application for them) marks items one by one or in bulk.
     Manual,
     /// Looking at the type's list (`markSeen`) marks its items read.
     Auto,
@@ -102,7 +102,7 @@ pub struct TemplateInput {
     pub link: Option<String>,
 }
 
-/// Why somebody subscribes, and to which actions that subscribes him (`create_product` → `comment`, `like`).
+/// Why somebody subscribes, and to which actions that subscribes them (`create_product` → `comment`, `like`).
 #[derive(SimpleObject)]
 pub struct Reason {
     pub code: String,
@@ -173,14 +173,14 @@ impl CatalogueMutation {
         Ok(catalogue::delete_type(call.app, call.tenant, &code).await?)
     }
 
-    /// Makes a reason or gives it other actions (1 to 100); who subscribed by it before keeps what he has. ADMIN.
+    /// Makes a reason or gives it other actions (1 to 100); who subscribed by it before keeps what they have. ADMIN.
     async fn save_reason(&self, ctx: &Context<'_>, code: String, actions: Vec<String>) -> Result<Reason> {
         let call = Call::by(ctx, ADMIN)?;
         catalogue::save_reason(call.app, call.tenant, &code, actions.clone()).await?;
         Ok(Reason { code, actions })
     }
 
-    /// Takes a reason out of the catalogue; who subscribed by it keeps what he has. False where there is none. ADMIN.
+    /// Takes a reason out of the catalogue; who subscribed by it keeps what they have. False where there is none. ADMIN.
     async fn delete_reason(&self, ctx: &Context<'_>, code: String) -> Result<bool> {
         let call = Call::by(ctx, ADMIN)?;
         Ok(catalogue::delete_reason(call.app, call.tenant, &code).await?)

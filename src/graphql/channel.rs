@@ -211,8 +211,8 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. USER for himself; SERVICE and ADMIN for any `user` or `group`. `CONFLICT`
-    /// where a user would then have more than 20,000 subscriptions, follows and groups together.
+    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any `user` or `group`.
+    /// `CONFLICT` where a user would then have more than 20,000 subscriptions, follows and groups together.
     async fn subscribe(&self, ctx: &Context<'_>, input: SubscribeInput) -> Result<SubscribePayload> {
         let call = Call::of(ctx);
         let target = input.target.into();
@@ -231,7 +231,7 @@ impl SubscribeMutation {
         })
     }
 
-    /// Ends subscriptions. What was published before stays in the inbox. USER for himself; SERVICE and ADMIN for any
+    /// Ends subscriptions. What was published before stays in the inbox. USER for themselves; SERVICE and ADMIN for any
     /// `user` or `group`.
     async fn unsubscribe(&self, ctx: &Context<'_>, input: UnsubscribeInput) -> Result<UnsubscribePayload> {
         let call = Call::of(ctx);
@@ -246,7 +246,7 @@ impl SubscribeMutation {
     }
 
     /// The follower (the token's user; SERVICE and ADMIN name one) hears of what `user` does from now on: reminders with
-    /// him as their sender. Returns the followed. `CONFLICT` as with `subscribe`.
+    /// that user as their sender. Returns the followed. `CONFLICT` as with `subscribe`.
     async fn follow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;

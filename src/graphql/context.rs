@@ -1,4 +1,4 @@
-//! Who is calling, and what he may do.
+//! Who is calling, and what they may do.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl<'a> Call<'a> {
         Ok((call, user))
     }
 
-    /// The user whom a call is about: a user can name only himself, and need not; others must name one.
+    /// The user whom a call is about: users can name only themselves, and need not; others must name one.
     pub async fn subject(self, field: &str, named: Option<&ID>) -> Result<UserId> {
         user::mention_one(self.app, self.tenant, field, self.named(field, named)?).await
     }

@@ -1,9 +1,10 @@
 //! The users of a supergraph (Apollo Federation 2): those whom a gateway names together are found together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Any, Context, ID, InputType, Result, Value};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::context::Call;
@@ -15,7 +16,7 @@ type Users = HashMap<String, User>;
 
 /// What the `_entities` of a request have found, by the names of their answers.
 ///
-/// The library asks for each user by himself. Whoever is the first finds all whom his field names.
+/// The library asks for each user alone. Whoever comes first finds all whom their field names.
 #[derive(Default)]
 pub struct Entities(Mutex<HashMap<String, Arc<OnceCell<Users>>>>);
 
@@ -24,7 +25,7 @@ impl Entities {
     pub async fn user(&self, ctx: &Context<'_>, id: &ID) -> Result<User> {
         let field = ctx.field();
         let name = field.alias().unwrap_or(field.name()).to_owned();
-        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
+        let shared = self.0.lock().entry(name).or_default().clone();
         let users = shared.get_or_try_init(async || together(Call::of(ctx), &named(ctx)?).await).await?;
         Ok(users.get(id.as_str()).cloned().ok_or_else(|| Error::not_found("user", id.as_str()))?)
     }

@@ -100,7 +100,7 @@ impl Drop for Flight {
         if is_short {
             app.metrics.in_flight.dec();
         } else if code == "CANCELLED" {
-            // Whoever waits for something that does not happen has nothing to complain of.
+            // A subscription ends when its client goes away: that is no failure.
             "OK".clone_into(code);
         }
         app.metrics.answered(&operation.name, operation.kind(), code, is_short.then(|| began_at.elapsed()));

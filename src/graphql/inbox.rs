@@ -33,11 +33,11 @@ pub enum NotificationKind {
     Message,
 }
 
-/// A user's copy of a notification, with his state of it.
+/// A user's copy of a notification, with their state of it.
 #[derive(Clone)]
 pub struct InboxItem(pub Item);
 
-/// A user's copy of a notification, with his state of it.
+/// A user's copy of a notification, with their state of it.
 #[Object]
 impl InboxItem {
     /// Opaque.
@@ -110,7 +110,7 @@ impl InboxItem {
         self.0.is_read()
     }
 
-    /// When he did.
+    /// When they did.
     async fn read_at(&self) -> Option<Instant> {
         self.0.read_at.map(Into::into)
     }

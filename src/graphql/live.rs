@@ -24,7 +24,7 @@ impl InboxSubscription {
     /// Every new item of the viewer, in order, of these types or of all. With `after`, first everything newer than that
     /// cursor (`overview.cursor`, or that of an item): nothing is missed and nothing comes twice, whatever happened to the
     /// connection or the server in between. A cursor from before the retention window, or of another inbox, is
-    /// `BAD_USER_INPUT`; whoever falls 256 items behind is ended with `UNAVAILABLE` and resumes from his last cursor. USER.
+    /// `BAD_USER_INPUT`; whoever falls 256 items behind is ended with `UNAVAILABLE` and resumes from their last cursor. USER.
     async fn item_received(
         &self,
         ctx: &Context<'_>,
@@ -53,22 +53,22 @@ impl InboxSubscription {
         cap: Option<i32>,
     ) -> Result<Empty<Result<Overview>>> {
         let (call, user) = Call::user(ctx).await?;
-        let watch = live::overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish(ctx, types, cap)).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(watch));
+        let feed = live::overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish(ctx, types, cap)).await?;
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(feed));
         Ok(empty())
     }
 
-    /// Views of the viewer whose unread changed, as he sees them then: after activities of others, after a visit or an
-    /// activity of his own wherever he made it, and when he joins or leaves (all null, and nothing unread). With `keys` (at
-    /// most 200) only these, also those that he is not in yet, from when he joins; without, all that he is in. What he does
+    /// Views of the viewer whose unread changed, as the viewer sees them then: after activities of others, after a visit or an
+    /// activity of their own wherever they made it, and when they join or leave (all null, and nothing unread). With `keys` (at
+    /// most 200) only these, also those that they are not in yet, from when they join; without, all that they are in. What they do
     /// where nothing was unread changes nothing. Nothing comes at once: read `views` when the subscription has begun, or
     /// begin with `overviewChanged`, whose first value holds them. What changes after that is told, merged to ten times a
     /// second a view, and the last state always comes; a client that reads slowly gets the newest state of each view. USER.
     async fn view_changed(&self, ctx: &Context<'_>, keys: Option<Vec<ViewKeyInput>>) -> Result<Empty<Result<View>>> {
         let (call, user) = Call::user(ctx).await?;
         let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
-        let lookout = live::views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Views(lookout));
+        let feed = live::views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
+        ctx.data_unchecked::<Handover<Source>>().put(Source::Views(feed));
         Ok(empty())
     }
 }

@@ -91,27 +91,27 @@ pub struct MarkMutation;
 
 #[Object]
 impl MarkMutation {
-    /// USER, on his own inbox.
+    /// USER, on their own inbox.
     async fn mark_read(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
         apply(ctx, select, Change::Read).await
     }
 
-    /// USER, on his own inbox.
+    /// USER, on their own inbox.
     async fn mark_unread(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
         apply(ctx, select, Change::Unread).await
     }
 
-    /// Takes items out of the inbox proper and of its counts; whether they are read stays. USER, on his own inbox.
+    /// Takes items out of the inbox proper and of its counts; whether they are read stays. USER, on their own inbox.
     async fn archive(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
         apply(ctx, select, Change::Archive).await
     }
 
-    /// Puts archived items back, read or unread as they were. USER, on his own inbox.
+    /// Puts archived items back, read or unread as they were. USER, on their own inbox.
     async fn unarchive(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
         apply(ctx, select, Change::Unarchive).await
     }
 
-    /// Deletes items for good; a match is about the inbox proper, the archive is emptied by ids. USER, on his own inbox.
+    /// Deletes items for good; a match is about the inbox proper, the archive is emptied by ids. USER, on their own inbox.
     async fn delete_items(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
         apply(ctx, select, Change::Delete).await
     }

@@ -25,7 +25,7 @@ pub struct Preference {
     pub source: PreferenceSource,
 }
 
-/// All of a user's switches. Something reaches him only where its type and its action are both on, or its type is
+/// All of a user's switches. Something reaches them only where its type and its action are both on, or its type is
 /// mandatory.
 #[derive(SimpleObject)]
 pub struct Preferences {

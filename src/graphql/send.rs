@@ -84,7 +84,7 @@ pub struct ReminderInput {
     pub r#type: String,
     pub target: TargetInput,
     pub action: String,
-    /// Who did it; he is never reminded of his own doing. His followers are reminded too.
+    /// Who did it; they are never reminded of their own doing. Their followers are reminded too.
     pub sender: Option<ID>,
     pub content: ContentInput,
     /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
@@ -136,7 +136,7 @@ impl SendMutation {
         send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await
     }
 
-    /// To one user. SERVICE, ADMIN; also USER, as himself, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
     async fn send_message(&self, ctx: &Context<'_>, input: MessageInput) -> Result<SendPayload> {
         let call = Call::of(ctx);
         let mut input = input;

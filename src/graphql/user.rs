@@ -1,11 +1,12 @@
 //! Users: whose inbox, overview, subscriptions and preferences these are.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, MaybeUndefined, Object, Result};
 use entity::ids::UserId;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
@@ -54,7 +55,7 @@ impl Siblings {
 
     async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
         let shared = {
-            let mut overviews = self.overviews.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut overviews = self.overviews.lock();
             overviews.entry(wish.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
@@ -76,7 +77,7 @@ impl User {
         Self { row, profile: None, siblings: siblings.clone() }
     }
 
-    /// One by himself.
+    /// One alone.
     pub fn alone(row: UserId) -> Self {
         Self::among(&Siblings::of(vec![row]), row)
     }
@@ -94,7 +95,7 @@ impl User {
         }
     }
 
-    /// What is nobody's business but his own, and the partner's.
+    /// What is nobody's business but their own, and the partner's.
     async fn private<'a>(&self, ctx: &'a Context<'_>) -> Result<Call<'a>> {
         let call = Call::of(ctx);
         if call.viewer.role == Role::User {
@@ -157,7 +158,7 @@ impl User {
         inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).boxed().await
     }
 
-    /// Targets and actions that the user hears of by himself; not those of his groups. Oldest topic first.
+    /// Targets and actions that the user hears of directly; not those of their groups. Oldest topic first.
     async fn subscriptions(
         &self,
         ctx: &Context<'_>,
@@ -172,7 +173,7 @@ impl User {
         Ok(by_channel(call, after.as_deref(), size, rows, TopicSubscription))
     }
 
-    /// Users whose doings he hears of.
+    /// Users whose doings they hear of.
     async fn following(
         &self,
         ctx: &Context<'_>,
@@ -200,7 +201,7 @@ impl User {
     }
 
     /// Auto-read views (chats, feeds) that the user is in, most recently active first; 20 where `first` is not given, 200
-    /// at the most. With `keys` (at most 200) those of them that he is in, in the order asked for, all where `first` is not
+    /// at the most. With `keys` (at most 200) those of them that they are in, in the order asked for, all where `first` is not
     /// given.
     async fn views(
         &self,
@@ -231,8 +232,8 @@ impl UserQuery {
         Ok(User::alone(user))
     }
 
-    /// The user of a supergraph (Apollo Federation 2). USER (himself), SERVICE, ADMIN. One of whom the tenant has never heard is
-    /// made now, so that he has an inbox.
+    /// The user of a supergraph (Apollo Federation 2). USER (about themselves), SERVICE, ADMIN. One of whom the tenant has never
+    /// heard is made now, so that they have an inbox.
     #[graphql(entity)]
     async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Result<User> {
         ctx.data_unchecked::<Entities>().user(ctx, &id).await

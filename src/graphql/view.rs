@@ -1,11 +1,12 @@
 //! Views that read themselves.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
 use entity::ids::UserId;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -69,7 +70,7 @@ impl View {
         ID(self.of.key.id.clone())
     }
 
-    /// Activity since the user's last visit, or since he joined where he never visited; what he does there himself is a
+    /// Activity since the user's last visit, or since they joined where they never visited; what they do there themselves is a
     /// visit. Exact whatever the number, and cut at `cap` (at least 1) where it is given, or else at the overview's.
     fn unread(&self, cap: Option<i32>) -> Result<Plain<Count>> {
         if cap.is_some_and(|cap| cap < 1) {
@@ -118,7 +119,7 @@ impl SharedViews {
             None => (Listing::Newest(size), size),
         };
         let shared = {
-            let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lists = self.0.lock();
             lists.entry(listing.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| view::of(call.app, call.tenant, users, &listing)).await?;
@@ -156,7 +157,7 @@ impl ViewQuery {
 pub struct ActivityInput {
     /// Made with its first activity.
     pub view: ViewKeyInput,
-    /// Whose doing; it counts as his visit, and he is in the view from then on.
+    /// Whose doing; it counts as their visit, and they are in the view from then on.
     pub actor: Option<ID>,
     /// Small preview for `latest`; 4 KiB of JSON at most.
     pub preview: Option<Json<Value>>,
@@ -170,8 +171,9 @@ pub struct ViewMutation;
 
 #[Object]
 impl ViewMutation {
-    /// Users are in a view from now on, which is made if it is missing; at most 10,000 a call. Who is in it already stays
-    /// as he is. SERVICE for anybody; USER for himself (without `users`) where the view's code is open, else `FORBIDDEN`.
+    /// Users are in a view from now on, which is made if it is missing; at most 10,000 a call. Whoever is in it already
+    /// stays as they are. SERVICE for anybody; USER for themselves (without `users`) where the view's code is open, else
+    /// `FORBIDDEN`.
     async fn join_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
@@ -179,7 +181,7 @@ impl ViewMutation {
         Ok(call.making(ctx, users.len(), view::join(call.app, call.tenant, by, &key, &users).boxed()).await?.into())
     }
 
-    /// Users are no longer in a view; at most 10,000 a call. SERVICE for anybody; USER for himself (without `users`) where
+    /// Users are no longer in a view; at most 10,000 a call. SERVICE for anybody; USER for themselves (without `users`) where
     /// the view's code is open, else `FORBIDDEN`.
     async fn leave_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
@@ -203,8 +205,8 @@ impl ViewMutation {
         Ok(views.into_iter().map(View::from).map(Plain).collect())
     }
 
-    /// The user looked at a view: nothing in it is unread. It joins him where the view's code is open; elsewhere a view
-    /// that he is not in is `NOT_FOUND`. USER.
+    /// The user looked at a view: nothing in it is unread. It joins them where the view's code is open; elsewhere a view
+    /// that they are not in is `NOT_FOUND`. USER.
     async fn visit_view(&self, ctx: &Context<'_>, key: ViewKeyInput) -> Result<View> {
         let (call, user) = Call::user(ctx).await?;
         let key = key.into();
@@ -227,7 +229,7 @@ impl ViewMutation {
     }
 }
 
-/// Who joins or leaves, and by whom: a user can name only himself, and need not; services must name somebody.
+/// Who joins or leaves, and by whom: users can name only themselves, and need not; services must name somebody.
 fn members(call: Call<'_>, users: Option<Vec<ID>>) -> crate::error::Result<(By, Vec<String>)> {
     let named = users.map(|users| users.into_iter().map(|id| id.0).collect::<Vec<String>>());
     match (call.viewer.role, named) {
@@ -237,7 +239,7 @@ fn members(call: Call<'_>, users: Option<Vec<ID>>) -> crate::error::Result<(By, 
                 check::code("users", other)?;
                 return Err(Error::not_found("user", other));
             }
-            Ok((By::Himself, vec![call.viewer.sub.clone()]))
+            Ok((By::Themselves, vec![call.viewer.sub.clone()]))
         }
         (_, Some(named)) => Ok((By::Partner, named)),
         (_, None) => Err(Error::bad_input("users", "is required, for the token is not a user's")),

@@ -15,7 +15,7 @@ use crate::model::tenant::Tenant;
 /// What tells a caller from all others: the tenant, the role, and the name in the token.
 pub type Who = (TenantId, Role, String);
 
-/// The caller of a request, as his token says.
+/// The caller of a request, as their token says.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     pub tenant: Arc<Tenant>,
@@ -25,7 +25,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// The caller behind a token that was verified. His tenant is made if this is its first mention.
+    /// The caller behind a token that was verified. Their tenant is made if this is its first mention.
     pub async fn of(app: &App, claims: Claims) -> Result<Self> {
         Self::named(app, &claims.tenant, claims.role, &claims.sub).await
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// See the module.
+/// How many there are of each key; a key of which there is none takes no memory.
 #[derive(Debug)]
 pub struct Counts<K>(HashMap<K, usize>);
 

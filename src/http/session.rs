@@ -1,10 +1,11 @@
 //! Sessions: sockets and event streams that stay open, which are counted, bounded, and asked to leave at the end.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::counts::Counts;
@@ -121,12 +122,12 @@ impl Sessions {
 }
 
 impl Place {
-    /// The session of a viewer who takes it; `UNAVAILABLE` where he has as many as he may.
+    /// The session of a viewer who takes it; `UNAVAILABLE` where they have as many as they may.
     pub fn taken(mut self, viewer: &Viewer) -> Result<Session> {
         let who = viewer.who();
         let Inner { app, open, .. } = &*self.sessions.0;
         let most = app.config.sessions_per_user;
-        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = open.lock();
         if open.of(&who) >= most as usize {
             return Err(Error::Unavailable(format!("at most {most} sessions a user at the same time")));
         }
@@ -157,7 +158,7 @@ impl Drop for Place {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let mut open = self.place.sessions.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.place.sessions.0.open.lock();
         open.remove(&self.who, 1);
     }
 }

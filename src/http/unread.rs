@@ -1,9 +1,10 @@
 //! Answers that were made and are not taken yet: how many bytes of memory a caller may have in them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use entity::ids::TenantId;
+use parking_lot::Mutex;
 
 use super::counts::Counts;
 use crate::auth::Role;
@@ -33,17 +34,13 @@ impl Unread {
             return Some(text.into());
         }
         let who = viewer.map_or_else(|| (TenantId::default(), Role::User, String::new()), Viewer::who);
-        let mut callers = self.callers();
+        let mut callers = self.0.lock();
         if callers.of(&who) + text.len() > ANSWERS * largest {
             return None;
         }
         callers.add(who.clone(), text.len());
         drop(callers);
         Some(Bytes::from_owner(Answer { text, who, unread: self.clone() }))
-    }
-
-    fn callers(&self) -> MutexGuard<'_, Counts<Who>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -55,6 +52,6 @@ impl AsRef<[u8]> for Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        self.unread.callers().remove(&self.who, self.text.len());
+        self.unread.0.lock().remove(&self.who, self.text.len());
     }
 }

@@ -9,9 +9,10 @@ mod notice;
 mod outgoing;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use entity::ids::TenantId;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub use bus::Bus;
@@ -21,7 +22,7 @@ use outgoing::Outgoing;
 /// Who listens in this process, and what other nodes are still to be told.
 #[derive(Debug, Default)]
 pub struct Hub {
-    ears: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
+    listeners: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
     outgoing: Outgoing,
     has_bus: bool,
 }
@@ -50,29 +51,29 @@ impl Hub {
 
     /// All notices about a tenant from now on. Only the latest to ask for them gets them.
     pub fn listen(&self, tenant: TenantId) -> UnboundedReceiver<Arc<Notice>> {
-        let (ear, notices) = unbounded_channel();
-        self.ears.lock().unwrap_or_else(PoisonError::into_inner).insert(tenant, ear);
+        let (listener, notices) = unbounded_channel();
+        self.listeners.lock().insert(tenant, listener);
         notices
     }
 
     /// Nobody wants to hear about the tenant any more.
     pub fn ignore(&self, tenant: TenantId) {
-        self.ears.lock().unwrap_or_else(PoisonError::into_inner).remove(&tenant);
+        self.listeners.lock().remove(&tenant);
     }
 
     fn hear(&self, notice: Notice) {
-        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ear) = ears.get(&notice.tenant) {
+        let listeners = self.listeners.lock();
+        if let Some(listener) = listeners.get(&notice.tenant) {
             // Who has gone away does not want to know.
-            let _ = ear.send(Arc::new(notice));
+            let _ = listener.send(Arc::new(notice));
         }
     }
 
-    /// Something may have been missed: everybody who listens shall look for himself.
+    /// Something may have been missed: everybody who listens shall look for themselves.
     fn hear_that_anything_may_have_happened(&self) {
-        let ears = self.ears.lock().unwrap_or_else(PoisonError::into_inner);
-        for (tenant, ear) in ears.iter() {
-            let _ = ear.send(Arc::new(Notice { everybody: true, ..Notice::of(*tenant) }));
+        let listeners = self.listeners.lock();
+        for (tenant, listener) in listeners.iter() {
+            let _ = listener.send(Arc::new(Notice { everybody: true, ..Notice::of(*tenant) }));
         }
     }
 }

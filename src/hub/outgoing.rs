@@ -1,10 +1,10 @@
 //! What other nodes are still to be told.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use entity::ids::{TenantId, ViewId};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -30,7 +30,7 @@ struct Queue {
 
 impl Outgoing {
     pub fn add(&self, notice: &Notice) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         let waiting = queue.waiting.entry(notice.tenant).or_insert_with(|| Notice::of(notice.tenant));
         waiting.merge(notice);
         waiting.shorten();
@@ -41,7 +41,7 @@ impl Outgoing {
     /// most.
     pub async fn wait(&self, patience: Duration) {
         let rested_at = {
-            let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let queue = self.queue.lock();
             queue.resting.values().min().copied().filter(|_| !queue.waiting.is_empty())
         };
         let patience = rested_at.map_or(patience, |at| patience.min(at.saturating_duration_since(Instant::now())));
@@ -51,7 +51,7 @@ impl Outgoing {
 
     /// All that can be told now.
     pub fn take(&self, now: Instant) -> Vec<Notice> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         let Queue { waiting, resting } = &mut *queue;
         resting.retain(|_, until| *until > now);
         let mut ready = Vec::with_capacity(waiting.len());

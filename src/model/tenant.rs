@@ -3,10 +3,11 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use entity::ids::{ChannelId, Seq, TenantId};
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use super::seal::Seal;
@@ -85,9 +86,9 @@ impl Queues {
     /// The queue of a type, made now if nothing has waited in it yet.
     pub fn of<Q: Any + Send + Sync>(&self, new: impl FnOnce() -> Q) -> Arc<Q> {
         let kind = TypeId::of::<Q>();
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
+        let known = self.0.read().get(&kind).cloned();
         let queue = known.unwrap_or_else(|| {
-            let mut queues = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let mut queues = self.0.write();
             queues.entry(kind).or_insert_with(|| Arc::new(new())).clone()
         });
         queue.downcast().expect("it stands under its own type")

@@ -35,11 +35,11 @@ impl Key {
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub key: Key,
-    /// Activities since his last visit, or since he joined; 0 where it is nobody who sees it.
+    /// Activities since their last visit, or since they joined; 0 where it is nobody who sees it.
     pub unread: i64,
     /// Nothing where nothing has ever happened.
     pub last_activity_at: Option<Millis>,
-    /// Nothing where he never looked.
+    /// Nothing where they never looked.
     pub last_visited_at: Option<Millis>,
     /// What the latest activity carried.
     pub latest: Option<serde_json::Value>,
@@ -48,7 +48,7 @@ pub struct View {
 /// What a user has not seen yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unread {
-    /// Activities in all his views.
+    /// Activities in all their views.
     pub total: i64,
     /// Views that hold any, most recently active first.
     pub views: Vec<View>,

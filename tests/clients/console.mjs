@@ -83,7 +83,7 @@ try {
   await run(operator, 'FillGroup');
   await shows(operator, '"memberCount": 2');
 
-  // A user's has his bell and his live tabs, which hear of what the operator sends.
+  // A user's has their bell and their live tabs, which hear of what the operator sends.
   const user = await open(`${origin}/console#token=${server.token}`);
   await tabsAre(user, TABS.user);
   await run(user, 'MyOverview');

@@ -56,7 +56,7 @@ on_every_database! {
         }
     }
 
-    async fn a_user_sees_the_profile_of_another_and_nothing_else_of_him(app) {
+    async fn a_user_sees_the_profile_of_another_and_nothing_else_of_them(app) {
         app.admin().define_type("direct").await;
         app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\", avatarUrl: \"/b.png\", locale: \"de\" }]) { id } }", json!({})).await;
         app.user("ben").message("direct", "ada", "hello").await;

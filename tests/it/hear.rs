@@ -34,7 +34,7 @@ on_every_database! {
         assert_eq!(app.user("ada").refused(&unknown, json!({})).await, "BAD_USER_INPUT input.reason: no reason \"destroy\"");
     }
 
-    async fn nobody_hears_what_was_sent_before_he_subscribed_or_after_he_stopped(app) {
+    async fn nobody_hears_what_was_sent_before_they_subscribed_or_after_they_stopped(app) {
         app.admin().define_type("comment").await;
         let (ada, service) = (app.user("ada"), app.service());
         app.user("ben").subscribe("7", &["comment"]).await;
@@ -61,7 +61,7 @@ on_every_database! {
         assert_eq!(ada.titles(json!({})).await, ["yes"]);
     }
 
-    async fn a_service_subscribes_anybody_and_a_user_only_himself(app) {
+    async fn a_service_subscribes_anybody_and_users_only_themselves(app) {
         app.admin().define_type("comment").await;
         let for_ada = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"comment\"], user: \"ada\" }) { createdCount } }";
         assert_eq!(app.user("ben").refused(for_ada, json!({})).await, "NOT_FOUND : no user \"ada\"");
@@ -88,7 +88,7 @@ on_every_database! {
         assert_eq!(ada.titles(json!({})).await, ["heard"]);
         assert_eq!(ada.ask(following, json!({})).await["viewer"]["following"]["nodes"], json!([]));
         let why = ada.refused("mutation { follow(user: \"ada\") { id } }", json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT user: nobody follows himself");
+        assert_eq!(why, "BAD_USER_INPUT user: users cannot follow themselves");
     }
 
     async fn subscriptions_are_listed_page_by_page(app) {
@@ -166,7 +166,7 @@ on_every_database! {
         assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: no message type \"nope\"");
     }
 
-    async fn a_user_knows_his_groups(app) {
+    async fn users_know_their_groups(app) {
         let admin = app.admin();
         for (code, title) in [("b", "Bees"), ("a", "Ants")] {
             admin.ask("mutation($c: String!, $t: String) { saveGroup(code: $c, title: $t) { code } }", json!({ "c": code, "t": title })).await;

@@ -56,14 +56,14 @@ on_every_database! {
 
     async fn pages_that_cannot_be_are_refused(app) {
         app.admin().define_type("direct").await;
-        app.service().message("direct", "ben", "his").await;
-        let his = app.user("ben").ask(PAGE, json!({})).await["viewer"]["inbox"]["edges"][0]["cursor"].clone();
+        app.service().message("direct", "ben", "of another").await;
+        let foreign = app.user("ben").ask(PAGE, json!({})).await["viewer"]["inbox"]["edges"][0]["cursor"].clone();
         for (arguments, why) in [
             (json!({ "first": 1, "last": 1 }), "BAD_USER_INPUT last: is not taken together with first"),
             (json!({ "first": 201 }), "BAD_USER_INPUT first: must be 0 to 200"),
             (json!({ "last": -1 }), "BAD_USER_INPUT last: must be 0 to 200"),
             (json!({ "after": "nonsense" }), "BAD_USER_INPUT after: is no cursor of this inbox"),
-            (json!({ "before": his }), "BAD_USER_INPUT before: is no cursor of this inbox"),
+            (json!({ "before": foreign }), "BAD_USER_INPUT before: is no cursor of this inbox"),
             (json!({ "filter": { "types": ["nope"] } }), "BAD_USER_INPUT filter.types: no message type \"nope\""),
         ] {
             assert_eq!(app.user("ada").refused(PAGE, arguments).await, why);

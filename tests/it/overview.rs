@@ -99,7 +99,7 @@ on_every_database! {
         assert_eq!(statements, 2);
     }
 
-    async fn requests_at_the_same_time_share_statements_and_each_gets_what_is_his_own(app) {
+    async fn requests_at_the_same_time_share_statements_and_each_gets_what_is_their_own(app) {
         app.admin().define_type("direct").await;
         app.admin().define_type("release").await;
         for number in 0..USERS {

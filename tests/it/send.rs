@@ -49,7 +49,7 @@ on_every_database! {
         assert!(app.user("chen").titles(json!({})).await.is_empty());
     }
 
-    async fn a_member_hears_what_was_sent_while_he_was_in_the_group_and_nothing_else(app) {
+    async fn a_member_hears_what_was_sent_while_they_were_in_the_group_and_nothing_else(app) {
         let admin = app.admin();
         admin.define_type("release").await;
         saved_group(&admin, "design", &["ben"]).await;
@@ -135,7 +135,7 @@ on_every_database! {
         assert_eq!(app.user("ben").overview().await, ["direct: 0 (-)", "= 0"]);
     }
 
-    async fn a_user_sends_messages_as_himself_where_his_tenant_may(app) {
+    async fn users_send_messages_as_themselves_where_their_tenant_may(app) {
         app.admin().define_type("direct").await;
         app.user("ben").message("direct", "ada", "hello").await;
         let items = app.user("ada").items(json!({})).await;

@@ -49,7 +49,7 @@ pub async fn open(app: &TestApp) {
     app.admin().ask(SAVE_CODE, json!({ "code": "chat", "open": true })).await;
 }
 
-/// A user's views as `id: unread`, most recently active first, and his overview's total last.
+/// A user's views as `id: unread`, most recently active first, and their overview's total last.
 async fn unread(actor: &Actor<'_>) -> Vec<String> {
     let data = actor.ask("{ viewer { views { id unread { count } } overview { total { count } } } }", json!({})).await;
     let line = |view: &Value| format!("{}: {}", view["id"].as_str().unwrap(), view["unread"]["count"]);

@@ -41,7 +41,7 @@ struct Taken {
 
 enum Parameter {
     User,
-    /// A list of him alone.
+    /// A list of them alone.
     Users,
     Number(i64),
     Numbers(Vec<i64>),
@@ -58,7 +58,7 @@ pub struct Limit {
     lists: HashMap<&'static str, (Taken, Kinds)>,
 }
 
-/// `/limit/overview/{tenant}/{user}` and `/limit/list/{tenant}/{user}`, where the user is his row.
+/// `/limit/overview/{tenant}/{user}` and `/limit/list/{tenant}/{user}`, where the user is their row.
 pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Router> {
     let (mut overviews, mut lists) = (HashMap::new(), HashMap::new());
     for code in SCENES {

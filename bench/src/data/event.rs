@@ -6,7 +6,7 @@ use super::{GROUPS, SPECIAL, Scene, TYPES};
 pub enum Event {
     /// The `number`th announcement: to everyone, or to a group.
     Announcement { number: i64, group: Option<i64> },
-    /// To one user, by his place.
+    /// To one user, by their place.
     Message { to: i64 },
 }
 

@@ -1,4 +1,4 @@
-//! The first visit of a user who has been away for as long as the log reaches: 1,200 announcements come into his inbox.
+//! The first visit of a user who has been away for as long as the log reaches: 1,200 announcements come into their inbox.
 
 use super::{CONNECTIONS, by_user};
 use crate::contest::{Contender, Work, hold};

@@ -1,4 +1,4 @@
-//! Reasons: why somebody subscribes, and to which actions that subscribes him.
+//! Reasons: why somebody subscribes, and to which actions that subscribes them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::model::check;
 /// The most actions of one reason.
 const ACTIONS: usize = 100;
 
-/// Makes a reason or gives it other actions; who subscribed by it before keeps what he has.
+/// Makes a reason or gives it other actions; who subscribed by it before keeps what they have.
 pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) -> Result<()> {
     check::code("code", code)?;
     check::count("actions", actions.len(), ACTIONS)?;
@@ -35,7 +35,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
     })
 }
 
-/// Takes a reason out of the catalogue; who subscribed by it keeps what he has. False where there is none.
+/// Takes a reason out of the catalogue; who subscribed by it keeps what they have. False where there is none.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {

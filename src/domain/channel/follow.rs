@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
 pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
     if follower == actor {
-        return Err(Error::bad_input("user", "nobody follows himself"));
+        return Err(Error::bad_input("user", "users cannot follow themselves"));
     }
     let now = app.now();
     transaction!(app.db, |txn| {

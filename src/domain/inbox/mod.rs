@@ -1,4 +1,4 @@
-//! A user's inbox: his copy of what was published to him, with his state of it.
+//! A user's inbox: their copy of what was published to them, with their state of it.
 //!
 //! Everything that reads an inbox asks first whether it is behind the log (`standing`), syncs it if so (`sync`), and
 //! then reads `inbox_item` alone (`page`, and `overview` next door). `mark` changes the state.

@@ -13,7 +13,7 @@ use crate::domain::inbox::item::Content;
 /// Entries from which on those that nobody remembers any more are looked for.
 const MANY: usize = 1024;
 
-/// See the module.
+/// The contents that sessions remember, by the place of their notification in the log.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     known: HashMap<Seq, Weak<Content>>,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId, ViewId};
 
-use super::mailbox::{Mailbox, Pile, Slot};
+use super::mailbox::{Mailbox, Slot, Slots};
 use crate::clock::Millis;
 use crate::domain::overview::{Overview, Wish};
-use crate::domain::view::{Key, Sight, Unseen};
+use crate::domain::view::{Key, Unseen, ViewState};
 use crate::error::Result;
 use crate::model::item::Item;
 
@@ -21,10 +21,10 @@ pub(super) enum Event {
         from: Seq,
         want: Want,
     },
-    /// For what changes in views, all of which the user had seen so far.
-    Attend {
+    /// A session for what changes in views. It knows what its user had `seen` of them.
+    JoinViews {
         user: UserId,
-        reader: Reader,
+        session: ViewSession,
         seen: HashMap<ViewId, Unseen>,
     },
     Leave {
@@ -53,9 +53,9 @@ pub(super) enum Want {
 
 /// A session that is told of views.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub session: u64,
+pub(super) struct ViewSession {
+    pub number: u64,
     /// Only of these, or of all.
     pub keys: Option<HashSet<Key>>,
-    pub pile: Arc<Pile<ViewId, Sight>>,
+    pub slots: Arc<Slots<ViewId, ViewState>>,
 }

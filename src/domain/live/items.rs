@@ -10,7 +10,7 @@ use super::mailbox::{End, Mailbox};
 use super::newer::{Span, newer};
 use super::resume::{self, Missed, NEAR};
 use super::rooms::Live;
-use super::seat::{Seat, join};
+use super::session::{Session, join};
 use crate::app::App;
 use crate::domain::catalogue;
 use crate::domain::inbox::Item;
@@ -21,10 +21,10 @@ use crate::error::{Error, Result};
 const PAGE: usize = 200;
 
 /// First everything newer than a cursor, from the database; then what the room hands out. The room tells all that came after
-/// where the replay ends, also what came before the session had its place there, so that nothing falls between the two.
+/// where the replay ends, also what came before the session had joined it, so that nothing falls between the two.
 #[derive(Debug)]
-pub struct Feed {
-    seat: Seat,
+pub struct ItemFeed {
+    session: Session,
     tenant: Arc<Tenant>,
     types: Option<Vec<TypeId>>,
     mailbox: Arc<Mailbox<Item>>,
@@ -48,7 +48,7 @@ pub async fn items(
     user: UserId,
     after: Option<Seq>,
     types: Option<Vec<String>>,
-) -> Result<Feed> {
+) -> Result<ItemFeed> {
     let types = match types {
         Some(codes) => {
             let types = catalogue::current(app, tenant).await?.chosen("types", Some(&codes))?;
@@ -63,9 +63,9 @@ pub async fn items(
     }
     let mailbox = Arc::new(Mailbox::new());
     let want = Want::Items { types: types.clone(), mailbox: mailbox.clone() };
-    let seat = join(app, live, tenant, user, place.end, want);
-    Ok(Feed {
-        seat,
+    let session = join(app, live, tenant, user, place.end, want);
+    Ok(ItemFeed {
+        session,
         tenant: tenant.clone(),
         types,
         mailbox,
@@ -76,7 +76,7 @@ pub async fn items(
     })
 }
 
-impl Feed {
+impl ItemFeed {
     /// The next item, as soon as there is one. After an error there is nothing more.
     pub async fn next(&mut self) -> Result<Item> {
         loop {
@@ -105,7 +105,7 @@ impl Feed {
 
     /// Reads a part of what was missed; the last of it together with other sessions.
     async fn replay(&mut self, end: Seq) -> Result<()> {
-        let (app, tenant, user) = (&self.seat.app, &self.tenant, self.seat.user);
+        let (app, tenant, user) = (&self.session.app, &self.tenant, self.session.user);
         let mut more_after = None;
         if end.0 - self.at.0 > NEAR {
             let span = Span { after: self.at, upto: end, types: self.types.as_deref(), limit: Some(PAGE) };

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::error::Error;
@@ -61,13 +61,9 @@ impl<T> Mailbox<T> {
         Self { state: Mutex::new(State { queue: VecDeque::new(), phase: Phase::Replaying }), arrived: Notify::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Puts one in; false when that was one too many for a live session, which then ends.
     pub fn put(&self, value: T) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::Outrun => return true,
             Phase::Ended(_) => return false,
@@ -86,7 +82,7 @@ impl<T> Mailbox<T> {
 
     /// Ends the replay; false where it must go on, for something was dropped meanwhile.
     pub fn go_live(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::Outrun => {
                 state.phase = Phase::Replaying;
@@ -100,7 +96,7 @@ impl<T> Mailbox<T> {
 
     /// Nothing more comes, and what was not taken is dropped.
     pub fn end(&self, why: End) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.queue.clear();
         state.phase = Phase::Ended(why);
         drop(state);
@@ -111,7 +107,7 @@ impl<T> Mailbox<T> {
     pub async fn take(&self) -> Result<T, End> {
         loop {
             {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if let Some(value) = state.queue.pop_front() {
                     return Ok(value);
                 }
@@ -140,14 +136,14 @@ impl<T> Slot<T> {
 
     /// Puts one in, in place of any that was not taken.
     pub fn put(&self, value: T) {
-        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        *self.value.lock() = Some(value);
         self.arrived.notify_one();
     }
 
     /// The newest one, as soon as it is there.
     pub async fn take(&self) -> T {
         loop {
-            if let Some(value) = self.value.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(value) = self.value.lock().take() {
                 return value;
             }
             self.arrived.notified().await;
@@ -157,7 +153,7 @@ impl<T> Slot<T> {
 
 /// Room for the newest value of each key.
 #[derive(Debug)]
-pub struct Pile<K, V> {
+pub struct Slots<K, V> {
     values: Mutex<Values<K, V>>,
     arrived: Notify,
 }
@@ -170,7 +166,7 @@ struct Values<K, V> {
     end: Option<End>,
 }
 
-impl<K: Copy + Eq + Hash, V> Pile<K, V> {
+impl<K: Copy + Eq + Hash, V> Slots<K, V> {
     /// With nothing in it.
     pub fn new() -> Self {
         let values = Values { newest: HashMap::new(), order: VecDeque::new(), end: None };
@@ -179,7 +175,7 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
 
     /// Puts one in, in place of any of the same key that was not taken.
     pub fn put(&self, key: K, value: V) {
-        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = self.values.lock();
         if values.newest.insert(key, value).is_none() {
             values.order.push_back(key);
         }
@@ -189,7 +185,7 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
 
     /// Nothing more comes.
     pub fn end(&self, why: End) {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).end = Some(why);
+        self.values.lock().end = Some(why);
         self.arrived.notify_one();
     }
 
@@ -197,7 +193,7 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
     pub async fn take(&self) -> Result<V, End> {
         loop {
             {
-                let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut values = self.values.lock();
                 let key = values.order.pop_front();
                 if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
                     return Ok(value);
@@ -215,7 +211,7 @@ impl<K: Copy + Eq + Hash, V> Pile<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BACKLOG, End, Mailbox, Pile};
+    use super::{BACKLOG, End, Mailbox, Slots};
 
     #[tokio::test]
     async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
@@ -243,15 +239,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pile_keeps_the_newest_of_each_key_in_the_order_of_their_first() {
-        let pile = Pile::new();
+    async fn slots_keep_the_newest_of_each_key_in_the_order_of_their_first() {
+        let slots = Slots::new();
         for (key, value) in [(1, "old"), (2, "other"), (1, "new")] {
-            pile.put(key, value);
+            slots.put(key, value);
         }
-        assert_eq!((pile.take().await, pile.take().await), (Ok("new"), Ok("other")));
-        pile.put(1, "again");
-        assert_eq!(pile.take().await, Ok("again"));
-        pile.end(End::Gone);
-        assert_eq!(pile.take().await, Err(End::Gone));
+        assert_eq!((slots.take().await, slots.take().await), (Ok("new"), Ok("other")));
+        slots.put(1, "again");
+        assert_eq!(slots.take().await, Ok("again"));
+        slots.end(End::Gone);
+        assert_eq!(slots.take().await, Err(End::Gone));
     }
 }

@@ -4,27 +4,27 @@
 //! to which channel. It syncs all the inboxes that a notice concerns together, reads what is new in them together, and
 //! hands each session its own.
 
-mod audience;
 mod contents;
 mod event;
 mod items;
 mod listened;
-mod look;
-mod looks;
 mod mailbox;
 mod members;
 mod newer;
+mod overview_session;
 mod overviews;
+mod poll;
 mod resume;
 mod room;
 mod rooms;
-mod seat;
+mod session;
 mod touched;
-mod viewer;
+mod view_members;
+mod view_queue;
 mod views;
 
-pub use items::{Feed, items};
-pub use look::look;
-pub use overviews::{Watch, overviews};
+pub use items::{ItemFeed, items};
+pub use overviews::{OverviewFeed, overviews};
+pub use poll::poll;
 pub use rooms::Live;
-pub use views::{Lookout, views};
+pub use views::{ViewFeed, views};

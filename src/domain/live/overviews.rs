@@ -7,7 +7,7 @@ use entity::ids::{Seq, UserId};
 use super::event::Want;
 use super::mailbox::Slot;
 use super::rooms::Live;
-use super::seat::{Seat, join};
+use super::session::{Session, join};
 use crate::app::App;
 use crate::domain::overview::{Overview, Wish, check};
 use crate::domain::tenant::Tenant;
@@ -15,8 +15,8 @@ use crate::error::Result;
 
 /// What a session sees of its overview.
 #[derive(Debug)]
-pub struct Watch {
-    _seat: Seat,
+pub struct OverviewFeed {
+    _session: Session,
     slot: Arc<Slot<Result<Arc<Overview>>>>,
 }
 
@@ -27,14 +27,14 @@ pub async fn overviews(
     tenant: &Arc<Tenant>,
     user: UserId,
     wish: Wish,
-) -> Result<Watch> {
+) -> Result<OverviewFeed> {
     check(app, tenant, &wish).await?;
     let slot = Arc::new(Slot::new());
     let want = Want::Overviews { wish, slot: slot.clone() };
-    Ok(Watch { _seat: join(app, live, tenant, user, Seq(i64::MAX), want), slot })
+    Ok(OverviewFeed { _session: join(app, live, tenant, user, Seq(i64::MAX), want), slot })
 }
 
-impl Watch {
+impl OverviewFeed {
     /// The overview, the first time at once and then as soon as it is another. After an error there is nothing more.
     pub async fn next(&mut self) -> Result<Arc<Overview>> {
         self.slot.take().await

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::sync::{Mutex, PoisonError};
 
 use entity::ids::TenantId;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::event::Event;
@@ -21,7 +21,7 @@ pub struct Live {
 impl Live {
     /// Tells a tenant's room, if it is open.
     pub(super) fn tell(&self, tenant: TenantId, event: Event) {
-        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let rooms = self.rooms.lock();
         if let Some(room) = rooms.get(&tenant) {
             let _ = room.send(event);
         }

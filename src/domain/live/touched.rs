@@ -13,7 +13,7 @@ use crate::error::Result;
 /// Places in the log, and users, of one statement.
 const AT_ONCE: usize = 500;
 
-/// See the module.
+/// Places in the log about which users may have to be told.
 #[derive(Debug, Default)]
 pub(super) struct Touched(BTreeSet<Seq>);
 
@@ -33,7 +33,7 @@ impl Touched {
         if seqs.is_empty() {
             return Ok(());
         }
-        for users in members.viewers().chunks(AT_ONCE) {
+        for users in members.with_overviews().chunks(AT_ONCE) {
             let having = InboxItem::find().filter(Column::UserId.among(&app.db.read, users));
             let having = having.filter(Column::Seq.among(&app.db.read, &seqs));
             let having = having.select_only().column(Column::UserId).distinct().into_tuple();

@@ -123,7 +123,7 @@ async fn change(
         publications.col_expr(publication::Column::ExpiresAt, Expr::val(expires_at)).exec(txn).await?;
         return amend(txn, tenant, seq).await;
     }
-    // Text stands once, in the notification: whoever shows it reads it again, once he knows that it is another.
+    // Text stands once, in the notification: whoever shows it reads it again, once they know that it is another.
     let version = tenant::Column::TextVersion;
     Tenants::update_of_tenant(tenant.id).col_expr(version, Expr::col(version).add(1)).exec(txn).await?;
     txn.tell(Notice { items: vec![seq], ..Notice::of(tenant.id) });

@@ -13,7 +13,7 @@ use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// See the module.
+/// What publishing must know of a notification.
 #[derive(Clone, Debug)]
 pub(super) struct Envelope {
     pub kind: Kind,

@@ -101,7 +101,7 @@ async fn publications(
         };
         heard.sort_unstable();
         heard.dedup();
-        // Only what somebody did himself is kept from him: an operator reads his own announcement.
+        // Only what somebody did themselves is kept from them: operators read their own announcement.
         let actor = envelope.sender.filter(|_| envelope.kind == Kind::Reminder);
         heard_by.extend_from_slice(&heard);
         for channel in heard {

@@ -89,7 +89,7 @@ pub fn statement(
         push_pairs(&mut sql, users, &ids, counted);
         sql.push(") x ON x.x_user_id = h.h_user_id");
     } else {
-        // Computed beside the user, not joined to him: PostgreSQL would compute all of them for each of the users.
+        // Computed beside the user, not joined to them: PostgreSQL would compute all of them for each of the users.
         sql.push("(SELECT h.*, t.id AS x_type_id, ");
         push_unread(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), counted);
         sql.push(" AS x_unread, ");

@@ -1,4 +1,4 @@
-//! Tenants: the unit of isolation. A tenant is made when a token first names him.
+//! Tenants: the unit of isolation. A tenant is made when a token first names it.
 
 mod statement;
 

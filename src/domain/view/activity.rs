@@ -31,7 +31,7 @@ const PAIRS: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Activity {
     pub view: Key,
-    /// Whose doing it was: the partner's id of a user. It is his visit too.
+    /// Whose doing it was: the partner's id of a user. It is their visit too.
     pub actor: Option<String>,
     /// What `latest` then shows; 4 KiB of JSON at most.
     pub preview: Option<serde_json::Value>,

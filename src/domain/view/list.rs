@@ -21,7 +21,7 @@ pub const VIEWS: usize = 200;
 pub enum Listing {
     /// So many, most recently active first.
     Newest(usize),
-    /// These, as far as he is in them, in this order; at most 200.
+    /// These, as far as they are in them, in this order; at most 200.
     These(Vec<Key>),
 }
 

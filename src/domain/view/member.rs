@@ -29,11 +29,11 @@ const TRIES: usize = 5;
 pub enum By {
     /// The partner, whom nothing stops.
     Partner,
-    /// The user himself, where the code is open.
-    Himself,
+    /// The users themselves, where the code is open.
+    Themselves,
 }
 
-/// Puts users into a view, which is made if it is missing; who is in it stays as he is. They count from now on.
+/// Puts users into a view, which is made if it is missing; whoever is in it stays as they are. They count from now on.
 ///
 /// At most 10,000 in one transaction. `FORBIDDEN` for users themselves where the code is not open. Returns the view as
 /// the one user sees it; as nobody sees it where there are several.
@@ -95,7 +95,7 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
 async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<()> {
     key.check().map_err(|error| error.within("key"))?;
     check::count("users", users.len(), USERS)?;
-    if by == By::Himself && !catalogue::current(app, tenant).await?.is_open(&key.code) {
+    if by == By::Themselves && !catalogue::current(app, tenant).await?.is_open(&key.code) {
         return Err(Error::Forbidden(format!("users cannot join or leave views of the code {:?}", key.code)));
     }
     Ok(())
@@ -104,7 +104,7 @@ async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) ->
 /// A user looked at a view: nothing in it is unread. A visit never moves back, whatever races with it.
 ///
 /// Who is not in the view joins it where its code is open; elsewhere it is `NOT_FOUND`, as if it were not there.
-/// Two statements for a member, of which one writes his own row alone. His sessions are told where there was anything
+/// Two statements for a member, of which one writes their own row alone. Their sessions are told where there was anything
 /// to read.
 pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<View> {
     key.check().map_err(|error| error.within("key"))?;

@@ -1,13 +1,13 @@
 //! Views that read themselves: chats, feeds and news pages, whose items nobody marks one by one.
 //!
-//! A view counts its activities, and a member's visit remembers how far that count was when he last looked: what is
+//! A view counts its activities, and a member's visit remembers how far that count was when they last looked: what is
 //! above it is unread. So an activity writes one row whatever the number of members, and an unread count is a
 //! difference of two numbers.
 
 mod activity;
 mod list;
 mod member;
-mod sight;
+mod state;
 mod statement;
 mod sweep;
 
@@ -28,7 +28,7 @@ pub use crate::model::view::{Key, Unread, View};
 pub use activity::{Activity, record};
 pub use list::{Listing, VIEWS, after, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
-pub use sight::{PAIRS, Sight, Unseen, sights, unseen_by};
+pub use state::{PAIRS, Unseen, ViewState, states, unseen_by};
 pub use sweep::sweep;
 
 /// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.

@@ -108,7 +108,7 @@ pub(super) async fn unseen(app: &App, users: &[UserId]) -> Result<Vec<Unseen>> {
 
 /// A view, or else a user's visit to it.
 #[derive(FromQueryResult)]
-pub(super) struct Sighted {
+pub(super) struct ViewOrVisit {
     pub row_id: ViewId,
     pub user_id: Option<UserId>,
     #[sea_orm(nested(prefix = "row_"))]
@@ -118,7 +118,7 @@ pub(super) struct Sighted {
 }
 
 /// Views, each once, and users' visits to them: a probe of `view_visit`'s key a pair.
-pub(super) async fn sighted(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Vec<Sighted>> {
+pub(super) async fn views_and_visits(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Vec<ViewOrVisit>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(ROW).push(", NULL AS user_id, NULL AS visit_position, NULL AS visit_visited_at");
     sql.push(" FROM view v WHERE v.id").among(views);

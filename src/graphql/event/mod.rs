@@ -6,12 +6,13 @@
 
 mod shared;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Response, Schema, ValidationMode};
 use entity::ids::{Seq, UserId};
 use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
+use parking_lot::Mutex;
 
 use super::admission::Admitted;
 use super::budget::Budget;
@@ -28,7 +29,7 @@ use super::{Answer, Library, caught, with};
 use crate::app::App;
 use crate::auth::Role;
 use crate::domain::inbox::Item;
-use crate::domain::live::{Feed, Lookout, Watch};
+use crate::domain::live::{ItemFeed, OverviewFeed, ViewFeed};
 use crate::domain::{overview, view};
 use crate::error::Result;
 use crate::model::seal::Kind;
@@ -36,9 +37,9 @@ use shared::{Found, NOBODY, Question, Shared, Template};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
 pub enum Source {
-    Items(Feed),
-    Overviews(Watch),
-    Views(Lookout),
+    Items(ItemFeed),
+    Overviews(OverviewFeed),
+    Views(ViewFeed),
 }
 
 #[derive(Clone)]
@@ -52,8 +53,8 @@ impl Source {
     async fn next(&mut self) -> Result<Event> {
         match self {
             Self::Items(feed) => feed.next().await.map(Event::Item),
-            Self::Overviews(watch) => watch.next().await.map(Event::Overview),
-            Self::Views(lookout) => lookout.next().await.map(Event::View),
+            Self::Overviews(feed) => feed.next().await.map(Event::Overview),
+            Self::Views(feed) => feed.next().await.map(Event::View),
         }
     }
 }
@@ -132,11 +133,11 @@ impl<T> Handover<T> {
 
     /// Puts it there.
     pub fn put(&self, value: T) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        *self.0.lock() = Some(value);
     }
 
     fn take(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 
@@ -255,7 +256,7 @@ impl Running {
         Answer::Executed(answer, budget)
     }
 
-    /// What is the same for all who get an event like this one; nothing where each has an answer of his own.
+    /// What is the same for all who get an event like this one; nothing where each has an answer of their own.
     async fn template(&self, event: Event) -> Option<Arc<Template>> {
         let tenant = &self.viewer.tenant;
         let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new() };

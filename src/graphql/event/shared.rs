@@ -1,7 +1,7 @@
 //! Answers that differ in nothing but ids are executed once for all who get them.
 //!
 //! An announcement is the same item for everybody, and many overviews are the same, but for the ids and cursors in them, which
-//! are sealed over the user's number. So such an event is executed for [`NOBODY`], and his ids in the answer are then
+//! are sealed over the user's number. So such an event is executed for [`NOBODY`], and the ids in its answer are then
 //! exchanged for those of each who gets it. They are ciphertext that nobody has ever seen: no text that somebody wrote can
 //! hold one.
 //!
@@ -9,12 +9,13 @@
 //! asks who calls refuses; an answer with an error is shared with nobody.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use async_graphql::parser::types::{Directive, OperationDefinition, OperationType, Selection, SelectionSet};
 use async_graphql::{Positioned, Response, Variables};
 use async_graphql_value::Value as Written;
 use entity::ids::{Seq, TenantId, UserId};
+use parking_lot::Mutex;
 
 use super::Event;
 use crate::model::seal::{Kind, Seal};
@@ -38,7 +39,7 @@ pub struct Question {
     is_common: bool,
 }
 
-/// See the module.
+/// Questions that subscriptions ask, and answers to them that were the same for all.
 #[derive(Default)]
 pub struct Shared {
     questions: Mutex<HashMap<usize, Weak<Question>>>,
@@ -49,7 +50,7 @@ pub struct Shared {
 struct Known {
     _question: Arc<Question>,
     event: Event,
-    /// Nothing where everybody has an answer of his own.
+    /// Nothing where everybody has an answer of their own.
     template: Option<Arc<Template>>,
 }
 
@@ -57,7 +58,7 @@ struct Known {
 pub enum Found {
     /// It is the same for all who get the same.
     Same(Arc<Template>),
-    /// Each has an answer of his own.
+    /// Each has an answer of their own.
     Own,
     Nothing,
 }
@@ -114,15 +115,11 @@ fn is_variable(value: &Written) -> bool {
     }
 }
 
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     /// What a subscription with this document and these variables asks of its events.
     pub fn question(&self, document: Arc<Merged>, variables: Variables) -> Arc<Question> {
         let place = Arc::as_ptr(&document) as usize;
-        let mut questions = locked(&self.questions);
+        let mut questions = self.questions.lock();
         if let Some(known) = questions.get(&place).and_then(Weak::upgrade) {
             return known;
         }
@@ -139,7 +136,7 @@ impl Shared {
         if !question.is_common || !event.is_common() {
             return Found::Own;
         }
-        let answers = locked(&self.answers);
+        let answers = self.answers.lock();
         match answers.get(&(Arc::as_ptr(question) as usize, tenant, event.outline())) {
             Some(known) if known.event.shows_same(event) => known.template.clone().map_or(Found::Own, Found::Same),
             _ => Found::Nothing,
@@ -148,7 +145,7 @@ impl Shared {
 
     /// Remembers what came of an event that was executed for [`NOBODY`].
     pub fn learn(&self, tenant: TenantId, question: &Arc<Question>, event: Event, template: Option<Arc<Template>>) {
-        let mut answers = locked(&self.answers);
+        let mut answers = self.answers.lock();
         if answers.len() >= ANSWERS {
             answers.clear();
         }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::files;
 use super::line::{Hand, Line, Patience, Word};
@@ -82,7 +84,7 @@ impl Door {
     pub fn enter(self: &Arc<Self>, address: IpAddr) -> Option<(Arc<Line>, Place)> {
         let address = self.counted(address);
         let most = self.app.config.connections.connections_per_address as usize;
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         let has_most = address.is_some_and(|address| inside.by_address.of(&address) >= most);
         if has_most || inside.lines.len() >= self.most && !self.make_room(&mut inside) {
             self.app.metrics.refused(if has_most { "address" } else { "full" });
@@ -150,7 +152,7 @@ impl Door {
     pub fn look(&self) {
         self.hand.tick();
         // Whoever is ended wants to leave this door meanwhile.
-        let lines: Vec<_> = self.inside().lines.values().cloned().collect();
+        let lines: Vec<_> = self.inside.lock().lines.values().cloned().collect();
         for why in lines.iter().filter_map(|line| line.look()) {
             self.app.metrics.dropped(why);
         }
@@ -158,7 +160,7 @@ impl Door {
 
     /// Asks all of them to leave.
     pub fn close(&self) {
-        for line in self.inside().lines.values() {
+        for line in self.inside.lock().lines.values() {
             line.tell(Word::Leave);
         }
     }
@@ -166,7 +168,7 @@ impl Door {
     /// A connection could not be accepted for a lack of something, which those that rest may give back.
     pub fn lacks(&self, error: &std::io::Error) {
         self.app.metrics.refused("accept");
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         // Several, for whoever waits next would lack it again.
         for _ in 0..LACKING {
             self.make_room(&mut inside);
@@ -177,15 +179,11 @@ impl Door {
             tracing::error!(%error, "connections cannot be accepted");
         }
     }
-
-    fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut inside = self.door.inside();
+        let mut inside = self.door.inside.lock();
         inside.lines.remove(&self.number);
         if let Some(address) = &self.address {
             inside.by_address.remove(address, 1);

@@ -1,11 +1,12 @@
 //! What is known of a connection, and when it has to go.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::Version;
 use futures_util::future::AbortHandle;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// For how many seconds a connection may do without something.
@@ -169,7 +170,7 @@ impl Line {
     /// A slice was handed out, in a stream that `cut` ends.
     pub fn hand_out(&self, cut: AbortHandle) -> u64 {
         let now = self.hand.now();
-        let mut handed = self.handed();
+        let mut handed = self.handed.lock();
         let number = handed.next;
         handed.next += 1;
         handed.held.insert(number, (now, cut));
@@ -179,18 +180,14 @@ impl Line {
     /// It was taken, or its stream has ended.
     pub fn taken(&self, number: u64) {
         let now = self.hand.now();
-        let mut handed = self.handed();
+        let mut handed = self.handed.lock();
         handed.held.remove(&number);
         handed.taken_at = now;
     }
 
-    fn handed(&self) -> MutexGuard<'_, Handed> {
-        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether an answer is not wholly made, or not taken.
     fn is_asked(&self) -> bool {
-        self.under_way.load(Relaxed) > 0 || !self.handed().held.is_empty()
+        self.under_way.load(Relaxed) > 0 || !self.handed.lock().held.is_empty()
     }
 
     /// Where in the order of those at rest it is; nothing where it is not at rest.
@@ -210,7 +207,7 @@ impl Line {
             let since = since.load(Relaxed);
             since > 0 && now.saturating_sub(since) > seconds
         };
-        if is_past(&self.stuck_since, patience.taking) || self.handed().are_stuck(now, patience.taking) {
+        if is_past(&self.stuck_since, patience.taking) || self.handed.lock().are_stuck(now, patience.taking) {
             return self.tell(Word::End).then_some("taking");
         }
         if self.is_asked() {

@@ -17,7 +17,7 @@ pub struct Client {
     _session: Session,
 }
 
-/// The client behind a token, if he may have one session more.
+/// The client behind a token, if they may have one session more.
 pub async fn admit(server: &Server, place: Place, token: Option<String>) -> Result<Client, Ending> {
     let (viewer, claims) = check(server, token).await?;
     let session = turned_away(place.taken(&viewer))?;

@@ -221,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// A client that shows a newer token of his may stay longer.
+    /// A client that shows a newer token of its user may stay longer.
     async fn renew(&mut self, token: String) -> Result<(), Ending> {
         let (viewer, claims) = check(&self.server, Some(token)).await?;
         let expires_at = Instant::now() + left(&self.server.app, &claims);

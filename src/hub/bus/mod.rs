@@ -2,7 +2,7 @@
 //!
 //! It may lose, repeat or delay what it carries, and may go away and come back. Each node counts what it sends and
 //! tells the count once a second, so that the others notice what they missed; and hears itself, so that it notices a
-//! bus that has fallen silent. While the bus is away everybody looks for himself, once a second.
+//! bus that has fallen silent. While the bus is away everybody looks for themselves, once a second.
 
 mod postgres;
 mod redis;
@@ -18,7 +18,7 @@ use super::{Hub, Notice};
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Metrics;
 
-/// How often a node tells its count, and how often everybody looks for himself while the bus is away.
+/// How often a node tells its count, and how often everybody looks for themselves while the bus is away.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A bus on which not even our own count is heard for this long is away.

@@ -35,7 +35,7 @@ pub struct Metrics {
     pub in_flight: Gauge,
     /// Requests that were refused at once, because too many were under way.
     pub shed: Counter,
-    /// Requests that were refused because their caller had used up his rate.
+    /// Requests that were refused because their caller had used up their rate.
     pub rate_limited: Family<Caller, Counter>,
     /// 1 while the rates of callers are counted together with other nodes, 0 while this node counts for itself.
     pub rate_shared: Gauge,

@@ -36,7 +36,7 @@ on_every_database! {
         let all = announce(&operator, json!({ "content": { "title": "to all" } })).await;
         operator.announce("news", everyone(), "stays").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["stays", "to all", "by name", "dear Ada", "a comment"]);
-        // He listens no more, and still must lose it.
+        // They listen no more, and still must lose it.
         let leave = "mutation { unsubscribe(input: { target: { type: \"doc\", id: \"7\" } }) { removedCount } }";
         app.user("ada").ask(leave, json!({})).await;
         app.user("ada").mark("archive", json!({ "ids": [app.user("ada").items(json!({})).await[1]["id"]] })).await;
@@ -86,7 +86,7 @@ on_every_database! {
         let fifth = announce(&operator, json!({ "content": { "title": "5" } })).await;
         let page = "query($after: String) { viewer { inbox(first: 2, after: $after) { nodes { title notificationId } pageInfo { endCursor } } } }";
         let first = app.user("ada").ask(page, json!({})).await["viewer"]["inbox"].take();
-        // Those on the page that he has seen, the one under his cursor among them, and the next.
+        // Those on the page that they have seen, the one under their cursor among them, and the next.
         retract(&operator, &fifth["id"]).await;
         retract(&operator, &first["nodes"][1]["notificationId"]).await;
         let second = app.user("ada").ask(page, json!({ "after": first["pageInfo"]["endCursor"] })).await;

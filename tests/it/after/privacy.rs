@@ -105,7 +105,7 @@ on_every_database! {
         }
     }
 
-    async fn an_erased_user_leaves_nothing_but_what_he_sent_from_nobody(app) {
+    async fn an_erased_user_leaves_nothing_but_what_they_sent_from_nobody(app) {
         furnish(app).await;
         let node = app.listen().await;
         let mut session = Socket::feed(&node.address, &app.user("ada").token, json!({})).await;
@@ -123,7 +123,7 @@ on_every_database! {
         let query = "{ viewer { inbox { nodes { title sender { id } } } following { nodes { id } } } }";
         let data = app.user("ben").ask(query, json!({})).await;
         let said = json!({ "title": "Ada said so", "sender": null });
-        assert_eq!(data["viewer"]["inbox"]["nodes"][0], said, "he followed her, and keeps what she did");
+        assert_eq!(data["viewer"]["inbox"]["nodes"][0], said, "a follower keeps what the erased user did");
         assert_eq!(data["viewer"]["following"]["nodes"], json!([]));
         let list = app.admin().ask("{ notifications(first: 10) { nodes { title sender { id } } } }", json!({})).await;
         assert_eq!(list["notifications"]["nodes"].as_array().unwrap().len(), 2, "the message to her has gone");

@@ -46,7 +46,7 @@ on_every_database! {
         let all = ["dear Ada", "a comment", "by name", "to the team", "to all"];
         assert_eq!(app.user("ada").titles(json!({})).await, all);
         assert_eq!(app.user("cleo").titles(json!({})).await, ["by name", "to all"]);
-        assert_eq!(app.user("ben").titles(json!({})).await, ["to all"], "what he did himself is not for him");
+        assert_eq!(app.user("ben").titles(json!({})).await, ["to all"], "what ben did is not for ben");
         let published = look_at(&operator, &scheduled["id"]).await;
         assert_eq!(published["status"], "PUBLISHED");
         assert_eq!(published["publishedAt"], json!(app.now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)));

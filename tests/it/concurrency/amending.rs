@@ -185,8 +185,8 @@ async fn work(node: &TestApp, is_over: &AtomicBool) {
     }
 }
 
-/// Whether a user has what was sent to him and is neither retracted nor over, once, and his counts say so. Returns the
-/// titles that he has read.
+/// Whether a user has what was sent to them and is neither retracted nor over, once, and their counts say so. Returns the
+/// titles that they have read.
 async fn check(app: &TestApp, user: &str, sent: &[Sent]) -> Vec<String> {
     let title = |item: &Value| item["title"].as_str().expect("it has a title").to_owned();
     let mut items = app.user(user).items(json!({})).await;

@@ -106,8 +106,8 @@ on_every_database! {
     }
 }
 
-/// Everything that is about a user: an inbox, marks, a subscription, a follow, a preference, a view, a message, what she did
-/// herself and what is scheduled for her.
+/// Everything that is about a user: an inbox, marks, a subscription, a follow, a preference, a view, a message, what they did
+/// themselves and what is scheduled for them.
 async fn furnish(app: &TestApp) {
     let ada = app.user("ada");
     ada.subscribe("plan", &["comment"]).await;

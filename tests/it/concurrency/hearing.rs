@@ -106,7 +106,7 @@ async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &Ato
         if periods.len() % 2 == 0 {
             node.user(user).overview().await;
         } else {
-            // Nobody syncs his inbox before he ceases to hear.
+            // Nobody syncs their inbox before they cease to hear.
             node.service().ask("{ groups { memberCount } }", json!({})).await;
         }
         let start = ticks.now();

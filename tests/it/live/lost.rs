@@ -85,7 +85,7 @@ on_every_database! {
         assert_eq!(feed.title().await, "0");
 
         // As is done once a second.
-        tidings::domain::live::look(&app.app, &app.live).await.unwrap();
+        tidings::domain::live::poll(&app.app, &app.live).await.unwrap();
 
         // What a backup of a moment ago would bring back.
         for table in ["notification", "publication", "inbox_item"] {

@@ -1,4 +1,4 @@
-//! What sessions share and what is remembered of them shows in nothing: everybody gets what a query of his would answer.
+//! What sessions share and what is remembered of them shows in nothing: everybody gets what a query of theirs would answer.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ on_every_database! {
 }
 
 #[tokio::test]
-async fn everybody_has_his_own_ids_of_what_all_get() {
+async fn everybody_has_their_own_ids_of_what_all_get() {
     with(Kind::Sqlite, async |app| {
         app.admin().define_type("doc").await;
         let node = app.listen().await;
@@ -145,7 +145,7 @@ async fn everybody_has_his_own_ids_of_what_all_get() {
             );
             let query = "query($after: String) { viewer { inbox(before: $after, last: 1) { nodes { id } } } }";
             let data = app.user(user).ask(query, json!({ "after": edge["cursor"] })).await;
-            assert_eq!(data["viewer"]["inbox"]["nodes"], json!([]), "the cursor is his, and of this item");
+            assert_eq!(data["viewer"]["inbox"]["nodes"], json!([]), "the cursor is theirs, and of this item");
         }
         drop(sockets);
         node.stop().await;

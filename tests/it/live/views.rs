@@ -56,13 +56,13 @@ on_every_database! {
 
         record(app, &[activity("team", Some("ben"), "hi")]).await;
         assert_eq!(ada.view().await, seen("team", 2, "hi"));
-        // What he did shows that he has read the rest.
+        // What ben did shows that ben has read the rest.
         assert_eq!(ben.view().await, seen("team", 0, "hi"));
         record(app, &[activity("team", Some("ben"), "still here")]).await;
         assert_eq!(ada.view().await, seen("team", 3, "still here"));
         record(app, &[activity("team", Some("dara"), "hello")]).await;
         assert_eq!(ada.view().await, seen("team", 4, "hello"));
-        // Not of his own second one, in which nothing was unread for him.
+        // But not of ben's own second activity, for nothing was unread for ben.
         assert_eq!(ben.view().await, seen("team", 1, "hello"));
         assert!(other.is_silent(100).await && ada.is_silent(1).await && ben.is_silent(1).await);
         drop((ada, ben, other));

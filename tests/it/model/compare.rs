@@ -46,7 +46,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Compares what a user sees, who asks for himself.
+    /// Compares what a user sees, who asks for themselves.
     pub async fn compare_one(&mut self, user: usize) -> Result<(), String> {
         self.model.introduce(user);
         let query = format!("{{ viewer {{ ...Seen }} }} {SEEN} {ITEM}");

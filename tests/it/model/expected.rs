@@ -31,7 +31,7 @@ pub struct User {
     pub is_known: bool,
     /// By place in the log.
     pub inbox: BTreeMap<usize, Item>,
-    /// The length of the log when he last saw the whole inbox.
+    /// The length of the log when they last saw the whole inbox.
     seen: usize,
     topics: BTreeSet<(usize, usize)>,
     follows: BTreeSet<usize>,
@@ -227,7 +227,7 @@ impl Tenant {
         items.map(|(place, item)| (*place, *item)).collect()
     }
 
-    /// How many items of the inbox proper arrived since he last saw it.
+    /// How many items of the inbox proper arrived since they last saw it.
     pub fn unseen(&self, user: usize) -> usize {
         let seen = self.users[user].seen;
         self.list(user, Filter::default()).iter().filter(|(place, _)| *place >= seen).count()

@@ -195,7 +195,7 @@ impl Tenant {
         self.users[user].inbox.retain(|place, _| !sent[log[*place]].is_old(hour));
     }
 
-    /// A user has been shown all that is in his inbox.
+    /// A user has been shown all that is in their inbox.
     pub fn show(&mut self, user: usize) {
         for place in self.users[user].inbox.keys() {
             let sent = &mut self.sent[self.log[*place]];

@@ -9,11 +9,11 @@ use super::after::{Fate, fate};
 use super::views::{Deed, deed};
 
 pub const USERS: [&str; 5] = ["ada", "bob", "cyd", "dan", "eve"];
-/// She neither does anything nor is she named: unless all are introduced, the tenant first hears of her at the end.
+/// Does nothing and is not named: unless all are introduced, the tenant first hears of this one at the end.
 pub const NEWCOMER: usize = 4;
 /// In catalogue order.
 pub const TYPES: [&str; 3] = ["alert", "chat", "news"];
-/// Its items reach everybody, whatever he prefers.
+/// Its items reach everybody, whatever they prefer.
 pub const MANDATORY: usize = 0;
 /// Its items are read by looking at them.
 pub const AUTO: usize = 1;

@@ -27,7 +27,7 @@ impl Switches {
         draft.of_type == MANDATORY || (by_type && by_action)
     }
 
-    /// As the user sees them: all types, and the actions that he or the tenant has set.
+    /// As the user sees them: all types, and the actions that they or the tenant have set.
     pub fn shown(&self, defaults: &Self) -> Value {
         let types = TYPES.iter().enumerate().map(|(place, code)| {
             let on = self.types[place].or(defaults.types[place]).unwrap_or(true);

@@ -16,7 +16,7 @@ use super::request::Call;
 const VIEWS: [&str; 3] = ["feed", "plan", "team"];
 const KEYS: [&str; 2] = ["k1", "k2"];
 
-/// What happens to views. Who joins or leaves by himself is one user; the partner names some.
+/// What happens to views. Who joins or leaves by themselves is one user; the partner names some.
 #[derive(Clone, Debug)]
 pub enum Deed {
     Record(Vec<Activity>),
@@ -29,7 +29,7 @@ pub enum Deed {
 
 #[derive(Clone, Debug)]
 pub enum Who {
-    Himself(usize),
+    Themselves(usize),
     These(Vec<usize>),
 }
 
@@ -43,7 +43,7 @@ pub struct Activity {
 
 pub fn deed() -> impl Strategy<Value = Deed> {
     let view = || 0..VIEWS.len();
-    let who = || prop_oneof![user().prop_map(Who::Himself), users().prop_map(Who::These)];
+    let who = || prop_oneof![user().prop_map(Who::Themselves), users().prop_map(Who::These)];
     let activity = (view(), option::of(user()), option::weighted(0.2, 0..KEYS.len()), 0..2_usize)
         .prop_map(|(view, actor, key, preview)| Activity { view, actor, key, preview });
     prop_oneof![
@@ -67,7 +67,7 @@ struct View {
     exists: bool,
     position: usize,
     latest: Option<usize>,
-    /// By user: how much of it he has seen.
+    /// By user: how much of it they have seen.
     members: BTreeMap<usize, usize>,
     /// By key: actor and preview, and the hour at which it was used first.
     used: BTreeMap<usize, ((Option<usize>, usize), i64)>,
@@ -116,8 +116,8 @@ impl Views {
 
     fn may(&self, who: &Who) -> Result<Vec<usize>, &'static str> {
         match who {
-            Who::Himself(_) if !self.is_open => Err("FORBIDDEN"),
-            Who::Himself(user) => Ok(vec![*user]),
+            Who::Themselves(_) if !self.is_open => Err("FORBIDDEN"),
+            Who::Themselves(user) => Ok(vec![*user]),
             Who::These(users) => Ok(users.clone()),
         }
     }
@@ -202,7 +202,7 @@ impl<'a> Driver<'a> {
             Deed::Join(view, who) | Deed::Leave(view, who) => {
                 let how = if matches!(deed, Deed::Join(..)) { "joinView" } else { "leaveView" };
                 let (actor, users) = match who {
-                    Who::Himself(user) => (self.user(*user), Value::Null),
+                    Who::Themselves(user) => (self.user(*user), Value::Null),
                     Who::These(users) => (self.service(), json!(users.iter().map(|of| USERS[*of]).collect::<Vec<_>>())),
                 };
                 let query = format!(

@@ -96,7 +96,7 @@ async fn no_request_fails_for_long_once_mysql_has_ended_all_connections() {
     requests_go_on(Kind::Mysql).await;
 }
 
-/// Where a tenant is newer than the statistics, plans for values read all that he has.
+/// Where a tenant is newer than the statistics, plans for values read all that it has.
 #[tokio::test]
 async fn no_value_has_a_say_in_a_plan_of_postgresql() {
     with(Kind::Postgres, async |app| {

@@ -98,7 +98,7 @@ on_every_database! {
         join(recording, join_all((0..USERS.len()).map(visitor))).await;
     }
 
-    async fn who_is_taken_out_while_he_looks_stays_out(app) {
+    async fn who_is_taken_out_while_they_look_stays_out(app) {
         let other = second_node(app).await;
         let (service, user) = (other.as_ref().unwrap_or(app).service(), app.user("ada"));
         for round in 0..5 * rounds(app) {

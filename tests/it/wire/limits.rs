@@ -9,7 +9,7 @@ use crate::support::{Actor, Kind, TestApp, everyone, with, with_settings};
 
 /// Refused, by a limit if it has a name, with a small answer and without a statement.
 async fn refused(actor: &Actor<'_>, query: &str, limit: &str) {
-    // The first request of a caller makes his tenant.
+    // The first request of a caller makes their tenant.
     actor.send("{ __typename }", json!({})).await;
     let (statements, (status, answer)) = actor.app.statements_of(actor.send(query, json!({}))).await;
     let start: String = query.chars().take(60).collect();

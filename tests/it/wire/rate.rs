@@ -43,7 +43,7 @@ async fn a_user_has_so_many_operations_a_minute_and_is_told_when_to_come_back() 
 }
 
 #[tokio::test]
-async fn each_caller_has_his_own_share() {
+async fn each_caller_has_their_own_share() {
     with_settings(Kind::Sqlite, six_a_minute, async |app| {
         for _ in 0..6 {
             app.user("ada").send("{ viewer { id } }", json!({})).await;

@@ -87,9 +87,9 @@ pub fn concerned(
     sql
 }
 
-/// Adds a condition: whether an amendment after the cursor of the user `u` is about an item that he has. Read from the
+/// Adds a condition: whether an amendment after the cursor of the user `u` is about an item that they have. Read from the
 /// amendments since then, with a probe of `inbox_item`'s key for each; not as a join, for which PostgreSQL would make a hash
-/// of all that he has.
+/// of all that they have.
 pub fn push_concerns(sql: &mut Sql, tenant: &Tenant, user: Place<'_>, cursor: &dyn Fn(&mut Sql)) {
     sql.push("(SELECT a.seq FROM amendment a WHERE a.tenant_id = ").bind(tenant.id).push(" AND a.seq > ");
     cursor(sql);

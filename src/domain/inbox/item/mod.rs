@@ -27,7 +27,7 @@ pub use statement::{CONTENT_COLUMNS, Own, Row, STATE_COLUMNS, Shown, push_column
 #[derive(Debug, Default)]
 pub struct Contents(HashMap<Seq, Arc<Content>>);
 
-/// A user's item by its seq, if it has neither expired nor been retracted; his inbox need not be synced, for whoever
+/// A user's item by its seq, if it has neither expired nor been retracted; their inbox need not be synced, for whoever
 /// knows an id has seen it, and the notification itself says what became of it.
 pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<Option<Item>> {
     let catalogue = catalogue::current(app, tenant).await?;

@@ -89,11 +89,11 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
     sql.push(" LIMIT 1000000");
 }
 
-/// Adds 1 or 0: whether the log has something for the user `u` of the tenant `t` after his cursor.
+/// Adds 1 or 0: whether the log has something for the user `u` of the tenant `t` after their cursor.
 ///
-/// The cheapest way that answers. Nothing new in the log: no. A gap of [`IDLE_GAP`]: yes. Something that he has was
-/// amended: yes. A gap smaller than the number of channels he listens to: walk the log from his cursor
-/// (`publication_seq`) and probe his subscriptions. Else: look at the newest publication of each of his channels (the end
+/// The cheapest way that answers. Nothing new in the log: no. A gap of [`IDLE_GAP`]: yes. Something that they have was
+/// amended: yes. A gap smaller than the number of channels they listen to: walk the log from their cursor
+/// (`publication_seq`) and probe their subscriptions. Else: look at the newest publication of each of their channels (the end
 /// of a range of `publication`'s key).
 fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
     sql.push("CASE WHEN t.last_seq <= u.cursor_seq THEN 0 WHEN t.last_seq - u.cursor_seq > ");

@@ -1,4 +1,4 @@
-//! Sync: pulling what is new on a user's channels into his inbox, once, up to a place in the log.
+//! Sync: pulling what is new on a user's channels into their inbox, once, up to a place in the log.
 //!
 //! The user's row is locked first, then the end of the log is read, then everything up to it is inserted and the
 //! cursor moved there. Since seqs are given in commit order, what is at or before that end is all there to be seen,
@@ -26,8 +26,8 @@ use statement::{Held, Locked};
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;
 
-/// Up to this gap users are synced together by walking the log; beyond it (and beyond the number of his channels)
-/// each by himself, channel by channel.
+/// Up to this gap users are synced together by walking the log; beyond it (and beyond the number of their channels)
+/// each alone, channel by channel.
 const NEAR_GAP: i64 = 256;
 
 /// About as many items as one transaction makes for users who are far behind, and about as many amendments as it looks at for
@@ -141,8 +141,8 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, 
     Ok(Pulled { end, behind, missing, moved, items: near_items + made })
 }
 
-/// From the user's channels to the log: those of his channels that have something new, then the range of each
-/// (`publication`'s key). Costs his channels and what is new on them, however long the log. Returns how far it came, and
+/// From the user's channels to the log: those of their channels that have something new, then the range of each
+/// (`publication`'s key). Costs their channels and what is new on them, however long the log. Returns how far it came, and
 /// how many items that made.
 async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<(Seq, u64)> {
     use publication::Column;

@@ -84,7 +84,7 @@ pub struct Fresh {
     pub channel_id: ChannelId,
 }
 
-/// Those of a user's channels that have something new for him: a range of `subscription`'s key, and the end of a range of
+/// Those of a user's channels that have something new for them: a range of `subscription`'s key, and the end of a range of
 /// `publication`'s for each.
 pub fn fresh(db: &impl ConnectionTrait, of: Locked) -> Sql {
     let mut sql = Sql::new(db);
@@ -93,7 +93,7 @@ pub fn fresh(db: &impl ConnectionTrait, of: Locked) -> Sql {
     sql
 }
 
-/// From channels of a user to him, up to a place in the log: the range of each (`publication`'s key), with a probe of
+/// From channels of a user to their inbox, up to a place in the log: the range of each (`publication`'s key), with a probe of
 /// `subscription`'s for each publication, and on PostgreSQL of `users`, which the other databases read once.
 pub fn walk_channels(
     db: &impl ConnectionTrait,
@@ -112,7 +112,7 @@ pub fn walk_channels(
     sql
 }
 
-/// What a user does himself, what has expired and what he does not want never comes in; what came by two channels
+/// What users do themselves, what has expired and what they do not want never comes in; what came by two channels
 /// comes in once.
 fn push_conditions(sql: &mut Sql, tenant: &Tenant, now: Millis) {
     sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> u.id) AND (p.expires_at IS NULL OR p.expires_at > ");

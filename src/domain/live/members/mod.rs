@@ -11,31 +11,33 @@ use tokio::time::Instant;
 
 use super::event::Want;
 use super::mailbox::{End, Mailbox};
-use super::viewer::Viewer;
+use super::overview_session::OverviewSession;
 use crate::domain::inbox::Item;
 use crate::error::Error;
 use crate::telemetry::metrics::Metrics;
 
-/// Whatever may have been told, what everybody listens to, and their overviews, are looked at once in so many seconds.
+/// Whatever may have been told, what everybody listens to, and their overviews, are read once in so many seconds.
 ///
 /// Marks, texts and subscriptions have no place in the log by which a notice could be missed, and a node may end between a
 /// commit and its notice.
 const TURNS: i64 = 60;
 
-/// See the module. A user may be in several of the sets; a step takes him out of one.
+/// The users who are connected, and what is to be done for them.
+///
+/// A user may be in several of the sets; a step takes them out of one.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     users: HashMap<UserId, Member>,
     listeners: BTreeSet<(ChannelId, UserId)>,
     /// It is not known yet, or not any more, what they listen to.
-    strangers: HashSet<UserId>,
+    unknown: HashSet<UserId>,
     /// News for them by name, which go first.
     named: HashSet<UserId>,
     news: HashSet<UserId>,
     /// Their overview may be another.
     changed: HashSet<UserId>,
     /// Nothing but the views in it may be others.
-    looked: HashSet<UserId>,
+    views_changed: HashSet<UserId>,
     /// It is known to be another.
     counted: HashSet<UserId>,
     /// Somebody holds their rows: when there is news for them again.
@@ -48,8 +50,8 @@ pub(super) struct Members {
 struct Member {
     /// Nothing until they are first read; in their order.
     channels: Option<Vec<ChannelId>>,
-    items: Vec<Reader>,
-    overviews: Vec<Viewer>,
+    items: Vec<ItemSession>,
+    overviews: Vec<OverviewSession>,
     /// Items up to here were handed out.
     delivered: Seq,
     /// No overview before this instant.
@@ -57,8 +59,8 @@ struct Member {
 }
 
 #[derive(Debug)]
-struct Reader {
-    session: u64,
+struct ItemSession {
+    number: u64,
     types: Option<Vec<TypeId>>,
     mailbox: Arc<Mailbox<Item>>,
 }
@@ -69,17 +71,17 @@ impl Members {
     }
 
     pub fn join(&mut self, user: UserId, session: u64, from: Seq, want: Want) {
-        self.strangers.insert(user);
+        self.unknown.insert(user);
         self.named.insert(user);
         let member = self.users.entry(user).or_default();
         match want {
             Want::Items { types, mailbox } => {
                 // What was handed to the others in the meantime comes to this one too; the others know it by its seq.
                 member.delivered = if member.items.is_empty() { from } else { member.delivered.min(from) };
-                member.items.push(Reader { session, types, mailbox });
+                member.items.push(ItemSession { number: session, types, mailbox });
             }
             Want::Overviews { wish, slot } => {
-                member.overviews.push(Viewer::new(session, wish, slot));
+                member.overviews.push(OverviewSession::new(session, wish, slot));
                 member.rests_until = None;
                 self.changed.insert(user);
             }
@@ -88,21 +90,21 @@ impl Members {
 
     pub fn leave(&mut self, user: UserId, session: u64) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        member.items.retain(|of| of.session != session);
-        member.overviews.retain(|of| of.session != session);
+        member.items.retain(|of| of.number != session);
+        member.overviews.retain(|of| of.number != session);
         if member.items.is_empty() && member.overviews.is_empty() {
             self.forget(user);
         }
     }
 
-    /// Ends all sessions of somebody who is no user any more; their seats are given up by themselves.
+    /// Ends all sessions of somebody who is no user any more; each then leaves by itself.
     pub fn erase(&mut self, user: UserId) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        for reader in member.items.drain(..) {
-            reader.mailbox.end(End::Gone);
+        for session in member.items.drain(..) {
+            session.mailbox.end(End::Gone);
         }
-        for viewer in member.overviews.drain(..) {
-            viewer.slot.put(Err(Error::not_found("user", "of this session")));
+        for session in member.overviews.drain(..) {
+            session.slot.put(Err(Error::not_found("user", "of this session")));
         }
         self.forget(user);
     }
@@ -110,8 +112,8 @@ impl Members {
     /// Ends all sessions, which may come again.
     pub fn end(&mut self) {
         for member in std::mem::take(self).users.into_values() {
-            member.items.iter().for_each(|reader| reader.mailbox.end(End::Lost));
-            member.overviews.iter().for_each(|viewer| viewer.slot.put(Err(End::lost())));
+            member.items.iter().for_each(|session| session.mailbox.end(End::Lost));
+            member.overviews.iter().for_each(|session| session.slot.put(Err(End::lost())));
         }
     }
 
@@ -119,15 +121,15 @@ impl Members {
         for channel in self.users.remove(&user).and_then(|member| member.channels).unwrap_or_default() {
             self.listeners.remove(&(channel, user));
         }
-        let Self { strangers, named, news, changed, looked, counted, .. } = self;
-        for set in [strangers, named, news, changed, looked, counted] {
+        let Self { unknown, named, news, changed, views_changed, counted, .. } = self;
+        for set in [unknown, named, news, changed, views_changed, counted] {
             set.remove(&user);
         }
         self.held.remove(&user);
     }
 
     /// Remembers what users listen to. Where that is not what it was, what was published before is news to them.
-    pub fn introduce(&mut self, users: &[UserId], mut channels: HashMap<UserId, Vec<ChannelId>>) {
+    pub fn learn(&mut self, users: &[UserId], mut channels: HashMap<UserId, Vec<ChannelId>>) {
         for &user in users {
             let Some(member) = self.users.get_mut(&user) else { continue };
             let mut channels = channels.remove(&user).unwrap_or_default();
@@ -151,7 +153,7 @@ impl Members {
         let turn = self.turn;
         let some: Vec<UserId> = self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn).copied().collect();
         for user in some {
-            self.strangers.insert(user);
+            self.unknown.insert(user);
             self.changed(user);
         }
     }
@@ -178,30 +180,30 @@ impl Members {
     }
 
     pub fn all_changed(&mut self) {
-        self.changed.extend(self.viewers());
+        self.changed.extend(self.with_overviews());
     }
 
-    /// Those who look at an overview.
-    pub fn viewers(&self) -> Vec<UserId> {
-        let viewers = self.users.iter().filter(|(_, member)| !member.overviews.is_empty());
-        viewers.map(|(user, _)| *user).collect()
+    /// Those who follow an overview.
+    pub fn with_overviews(&self) -> Vec<UserId> {
+        let users = self.users.iter().filter(|(_, member)| !member.overviews.is_empty());
+        users.map(|(user, _)| *user).collect()
     }
 
     pub fn listens_elsewhere(&mut self, user: UserId) {
         if self.users.contains_key(&user) {
-            self.strangers.insert(user);
+            self.unknown.insert(user);
         }
     }
 
     /// Whether there is anything to do, now or later.
     pub fn has_any_work(&self) -> bool {
-        !self.strangers.is_empty() || self.anybody_has_news() || self.anybody_has_changed() || !self.held.is_empty()
+        !self.unknown.is_empty() || self.anybody_has_news() || self.anybody_has_changed() || !self.held.is_empty()
     }
 
     /// Whether there is anything to do now.
     pub fn has_work(&self, now: Instant) -> bool {
         let next = [self.next_overview(now), self.next_held()].into_iter().flatten().min();
-        !self.strangers.is_empty() || self.anybody_has_news() || next.is_some_and(|at| at <= now)
+        !self.unknown.is_empty() || self.anybody_has_news() || next.is_some_and(|at| at <= now)
     }
 
     /// Whether there is news that has not been handed out.
@@ -211,12 +213,12 @@ impl Members {
 
     /// Whether anybody's overview may be another.
     pub fn anybody_has_changed(&self) -> bool {
-        !(self.changed.is_empty() && self.looked.is_empty() && self.counted.is_empty())
+        !(self.changed.is_empty() && self.views_changed.is_empty() && self.counted.is_empty())
     }
 
     /// When the first of the overviews that changed may be shown.
     pub fn next_overview(&self, now: Instant) -> Option<Instant> {
-        let users = self.changed.iter().chain(&self.looked).chain(&self.counted);
+        let users = self.changed.iter().chain(&self.views_changed).chain(&self.counted);
         users.map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or(now))
     }
 
@@ -224,8 +226,8 @@ impl Members {
         self.users.get(&user)?.rests_until
     }
 
-    pub fn take_strangers(&mut self, most: usize) -> Vec<UserId> {
-        take(&mut self.strangers, most)
+    pub fn take_unknown(&mut self, most: usize) -> Vec<UserId> {
+        take(&mut self.unknown, most)
     }
 
     /// Users with news; those who are named first.
@@ -246,7 +248,7 @@ impl Members {
             let Some(member) = self.users.get(user) else { continue };
             let mut from = (!member.items.is_empty()).then_some(member.delivered);
             if !member.overviews.is_empty() {
-                let known = member.overviews.iter().map(Viewer::known_upto);
+                let known = member.overviews.iter().map(OverviewSession::known_upto);
                 match known.min().flatten().filter(|_| counts && !self.changed.contains(user)) {
                     Some(known) => from = Some(from.map_or(known, |from| from.min(known))),
                     None => drop(self.changed.insert(*user)),
@@ -266,12 +268,12 @@ impl Members {
         let Some(member) = self.users.get_mut(&user) else { return };
         for item in items.iter().filter(|item| item.seq > member.delivered) {
             let kind = item.content.message_type.id;
-            member.items.retain(|reader| {
-                if reader.types.as_ref().is_some_and(|types| !types.contains(&kind)) {
+            member.items.retain(|session| {
+                if session.types.as_ref().is_some_and(|types| !types.contains(&kind)) {
                     return true;
                 }
                 metrics.items_delivered.inc();
-                let keeps_up = reader.mailbox.put(item.clone());
+                let keeps_up = session.mailbox.put(item.clone());
                 if !keeps_up {
                     metrics.slow_readers.inc();
                 }
@@ -283,8 +285,8 @@ impl Members {
             return;
         }
         let mut is_right = true;
-        for viewer in &mut member.overviews {
-            is_right &= viewer.add(items, end);
+        for session in &mut member.overviews {
+            is_right &= session.add(items, end);
         }
         if !is_right {
             self.changed.insert(user);

@@ -8,7 +8,7 @@ use entity::ids::UserId;
 use tokio::time::Instant;
 
 use super::Members;
-use crate::domain::live::viewer::Viewer;
+use crate::domain::live::overview_session::OverviewSession;
 use crate::domain::overview::{Overview, Wish};
 use crate::domain::view::Unread;
 use crate::error::Error;
@@ -21,9 +21,9 @@ impl Members {
     /// The views in a user's overviews may be others.
     pub fn views_changed(&mut self, user: UserId) {
         let Some(member) = self.users.get(&user) else { return };
-        let is_known = member.overviews.iter().all(|viewer| viewer.known_upto().is_some());
+        let is_known = member.overviews.iter().all(|session| session.known_upto().is_some());
         if is_known && !member.overviews.is_empty() {
-            self.looked.insert(user);
+            self.views_changed.insert(user);
         } else {
             self.changed(user);
         }
@@ -31,8 +31,8 @@ impl Members {
 
     /// Nothing is certain of any overview any more: what happens next to one makes it read.
     pub fn doubt_all(&mut self) {
-        self.users.values_mut().flat_map(|member| &mut member.overviews).for_each(Viewer::doubt);
-        self.changed.extend(self.looked.drain());
+        self.users.values_mut().flat_map(|member| &mut member.overviews).for_each(OverviewSession::doubt);
+        self.changed.extend(self.views_changed.drain());
         self.changed.extend(self.counted.drain());
     }
 
@@ -40,12 +40,12 @@ impl Members {
     pub fn take_overviews(&mut self, most: usize, now: Instant) -> HashMap<Wish, Vec<UserId>> {
         let mut by_wish: HashMap<Wish, Vec<UserId>> = HashMap::new();
         for user in self.due(&self.changed, most, now) {
-            for set in [&mut self.changed, &mut self.looked, &mut self.counted] {
+            for set in [&mut self.changed, &mut self.views_changed, &mut self.counted] {
                 set.remove(&user);
             }
             let Some(member) = self.users.get_mut(&user) else { continue };
             member.rests_until = Some(now + OVERVIEW_EVERY);
-            let wishes: HashSet<&Wish> = member.overviews.iter().map(|viewer| &viewer.wish).collect();
+            let wishes: HashSet<&Wish> = member.overviews.iter().map(|session| &session.wish).collect();
             for wish in wishes {
                 by_wish.entry(wish.clone()).or_default().push(user);
             }
@@ -54,13 +54,13 @@ impl Members {
     }
 
     /// Users in whose overviews nothing but the views has changed, by how many of those they want to see.
-    pub fn take_looked(&mut self, most: usize, now: Instant) -> HashMap<usize, Vec<UserId>> {
+    pub fn take_views_changed(&mut self, most: usize, now: Instant) -> HashMap<usize, Vec<UserId>> {
         let mut by_number: HashMap<usize, Vec<UserId>> = HashMap::new();
-        for user in self.due(&self.looked, most, now) {
-            self.looked.remove(&user);
+        for user in self.due(&self.views_changed, most, now) {
+            self.views_changed.remove(&user);
             let Some(member) = self.users.get_mut(&user) else { continue };
             member.rests_until = Some(now + OVERVIEW_EVERY);
-            let numbers: HashSet<usize> = member.overviews.iter().filter_map(|viewer| viewer.wish.views).collect();
+            let numbers: HashSet<usize> = member.overviews.iter().filter_map(|session| session.wish.views).collect();
             for number in numbers {
                 by_number.entry(number).or_default().push(user);
             }
@@ -87,8 +87,8 @@ impl Members {
         }
         self.counted.remove(&user);
         member.rests_until = Some(now + OVERVIEW_EVERY);
-        for viewer in &mut member.overviews {
-            if viewer.show() {
+        for session in &mut member.overviews {
+            if session.show() {
                 metrics.overviews_delivered.inc();
             }
         }
@@ -98,9 +98,9 @@ impl Members {
     pub fn show(&mut self, metrics: &Metrics, wish: &Wish, overview: Overview) {
         let Some(member) = self.users.get_mut(&overview.user) else { return };
         let overview = Arc::new(overview);
-        for viewer in member.overviews.iter_mut().filter(|viewer| viewer.wish == *wish) {
-            viewer.read(overview.clone());
-            if viewer.show() {
+        for session in member.overviews.iter_mut().filter(|session| session.wish == *wish) {
+            session.read(overview.clone());
+            if session.show() {
                 metrics.overviews_delivered.inc();
             }
         }
@@ -109,9 +109,9 @@ impl Members {
     /// The views in overviews of a user were read: so many of them.
     pub fn show_views(&mut self, metrics: &Metrics, user: UserId, number: usize, views: &Unread) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        for viewer in member.overviews.iter_mut().filter(|viewer| viewer.wish.views == Some(number)) {
-            viewer.see(views.clone());
-            if viewer.show() {
+        for session in member.overviews.iter_mut().filter(|session| session.wish.views == Some(number)) {
+            session.see(views.clone());
+            if session.show() {
                 metrics.overviews_delivered.inc();
             }
         }
@@ -121,8 +121,8 @@ impl Members {
     pub fn refuse(&mut self, wish: &Wish, users: &[UserId], field: &str, message: &str) {
         for user in users {
             let Some(member) = self.users.get_mut(user) else { continue };
-            for viewer in member.overviews.extract_if(.., |viewer| viewer.wish == *wish) {
-                viewer.slot.put(Err(Error::bad_input(field, message)));
+            for session in member.overviews.extract_if(.., |session| session.wish == *wish) {
+                session.slot.put(Err(Error::bad_input(field, message)));
             }
         }
     }

@@ -1,17 +1,15 @@
 //! How a room ends before its time: it panics, or the log that it follows is another one.
 
-use std::sync::PoisonError;
-
 use super::Room;
 
 impl Room {
-    /// Ends all sessions, those at the door too, whose clients then come again to another room.
+    /// Ends all sessions, also those that have just asked to join, whose clients then come again to another room.
     pub(super) fn end(&mut self) {
         while let Ok(event) = self.events.try_recv() {
             self.take(event);
         }
         self.members.end();
-        self.audience.end();
+        self.view_members.end();
     }
 }
 
@@ -20,7 +18,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let live = self.live.clone();
-            let mut rooms = live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rooms = live.rooms.lock();
             rooms.remove(&self.tenant.id);
             self.app.hub.ignore(self.tenant.id);
             self.end();

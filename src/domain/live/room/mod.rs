@@ -8,20 +8,19 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use entity::ids::Seq;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::audience::Audience;
 use super::contents::Contents;
 use super::event::{Event, Want};
 use super::listened::listened;
 use super::members::Members;
 use super::rooms::Live;
 use super::touched::Touched;
+use super::view_members::ViewMembers;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::tenant::Tenant;
@@ -40,7 +39,7 @@ const NOTICE_TRAVELS: Duration = Duration::from_millis(100);
 /// How long to wait after the database failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// The room of a tenant, with all that it knows of its sessions.
 pub(super) struct Room {
     app: Arc<App>,
     live: Arc<Live>,
@@ -48,13 +47,13 @@ pub(super) struct Room {
     events: UnboundedReceiver<Event>,
     notices: UnboundedReceiver<Arc<Notice>>,
     members: Members,
-    audience: Audience,
+    view_members: ViewMembers,
     contents: Contents,
-    /// Notices were heard of everything up to here; nothing until the end of the log was first looked at.
+    /// Notices were heard of everything up to here; nothing until the end of the log was first asked for.
     heard: Option<Seq>,
     /// What was heard beyond that, by first place.
     ahead: BTreeMap<Seq, Seq>,
-    /// The end of the log when it was last looked at: it never lies before this again.
+    /// The end of the log when it was last asked for: it never lies before this again.
     end_seen: Seq,
     /// The log goes up to here. If it has not been heard by then, it was missed.
     missing: Option<(Seq, Instant)>,
@@ -79,7 +78,7 @@ impl Room {
             events,
             notices,
             members: Members::default(),
-            audience: Audience::default(),
+            view_members: ViewMembers::default(),
             contents: Contents::default(),
             heard: None,
             ahead: BTreeMap::new(),
@@ -102,14 +101,14 @@ impl Room {
             while let Ok(notice) = self.notices.try_recv() {
                 self.hear(&notice);
             }
-            if self.members.is_empty() && self.audience.is_empty() && self.close() {
+            if self.members.is_empty() && self.view_members.is_empty() && self.close() {
                 return;
             }
             self.notice_what_is_missing();
             let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
             let now = Instant::now();
-            let has_look = self.audience.next_look(now).is_some_and(|at| at <= now);
-            if !is_paused && (!self.touched.is_empty() || self.members.has_work(now) || has_look) {
+            let has_read = self.view_members.next_read(now).is_some_and(|at| at <= now);
+            if !is_paused && (!self.touched.is_empty() || self.members.has_work(now) || has_read) {
                 if let Err(error) = self.step().await {
                     tracing::warn!(cause = error.told(), "live sessions are late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
@@ -125,9 +124,9 @@ impl Room {
         }
     }
 
-    /// Takes the room out of the map, unless somebody is at the door.
+    /// Takes the room out of the map, unless a session asks to join.
     fn close(&mut self) -> bool {
-        let mut rooms = self.live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.live.rooms.lock();
         if !self.events.is_empty() {
             return false;
         }
@@ -139,9 +138,9 @@ impl Room {
     /// The earliest instant at which there is something to do although nothing is heard.
     fn wakes_at(&self) -> Option<Instant> {
         let now = Instant::now();
-        let look = self.audience.next_look(now);
-        let has_work = !self.touched.is_empty() || self.members.has_any_work() || look.is_some();
-        let next = [self.members.next_overview(now), self.members.next_held(), look].into_iter().flatten().min();
+        let read = self.view_members.next_read(now);
+        let has_work = !self.touched.is_empty() || self.members.has_any_work() || read.is_some();
+        let next = [self.members.next_overview(now), self.members.next_held(), read].into_iter().flatten().min();
         let work = next.max(self.paused_until.filter(|_| has_work));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
@@ -154,14 +153,14 @@ impl Room {
         match event {
             Event::Join { user, session, from, want } => {
                 if matches!(&want, Want::Overviews { wish, .. } if wish.views.is_some()) {
-                    self.audience.count(user, session);
+                    self.view_members.join_overview(user, session);
                 }
                 self.members.join(user, session, from, want);
             }
-            Event::Attend { user, reader, seen } => self.audience.attend(user, reader, seen),
+            Event::JoinViews { user, session, seen } => self.view_members.join(user, session, seen),
             Event::Leave { user, session } => {
                 self.members.leave(user, session);
-                self.audience.leave(user, session);
+                self.view_members.leave(user, session);
             }
             Event::Expired { seqs, upto } => {
                 self.touched.add(&seqs);
@@ -175,7 +174,7 @@ impl Room {
                     self.end();
                 }
                 self.tenant.saw(last_seq);
-                self.audience.doubt_some();
+                self.view_members.doubt_some();
                 self.members.doubt_some();
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
                     self.members.all_changed();
@@ -211,7 +210,7 @@ impl Room {
         if notice.everybody || notice.channels.contains(&self.tenant.everyone) {
             self.members.all_have_news();
         }
-        self.audience.hear(notice);
+        self.view_members.hear(notice);
         for &channel in &notice.channels {
             self.members.channel_has_news(channel);
         }
@@ -224,14 +223,14 @@ impl Room {
         self.touched.add(&notice.items);
         for &user in &notice.erased {
             self.members.erase(user);
-            self.audience.erase(user);
+            self.view_members.erase(user);
         }
         for &user in &notice.listeners {
             self.members.listens_elsewhere(user);
         }
     }
 
-    /// When notices of a part of the log do not come, everybody looks for himself.
+    /// When notices of a part of the log do not come, everybody looks for themselves.
     fn notice_what_is_missing(&mut self) {
         let Some((end, at)) = self.missing else { return };
         if self.heard >= Some(end) {
@@ -250,12 +249,12 @@ impl Room {
         if !self.members.anybody_has_changed() {
             self.shown_at = Instant::now();
         }
-        let strangers = self.members.take_strangers(USERS);
-        if !strangers.is_empty() {
-            match listened(&self.app, &strangers).await {
-                Ok(channels) => self.members.introduce(&strangers, channels),
+        let unknown = self.members.take_unknown(USERS);
+        if !unknown.is_empty() {
+            match listened(&self.app, &unknown).await {
+                Ok(channels) => self.members.learn(&unknown, channels),
                 Err(error) => {
-                    for user in &strangers {
+                    for user in &unknown {
                         self.members.listens_elsewhere(*user);
                     }
                     return Err(error);
@@ -276,11 +275,11 @@ impl Room {
             }
             return Err(error);
         }
-        self.audience.step(&self.app, &mut self.members).await?;
+        self.view_members.step(&self.app, &mut self.members).await?;
         self.members.show_rested(&self.app.metrics, Instant::now());
         if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
-            self.look().await?;
-            self.show().await?;
+            self.read_views().await?;
+            self.read_overviews().await?;
             self.shown_at = Instant::now();
         }
         Ok(())

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::{Room, USERS};
 use crate::domain::inbox::{Item, sync};
-use crate::domain::live::look::expired;
 use crate::domain::live::newer::{Span, newer};
+use crate::domain::live::poll::expired;
 use crate::domain::overview::{self, Wish};
 use crate::domain::view;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 const PARTS: usize = 4;
 
 impl Room {
-    /// What has expired since somebody last looked, so that no overview goes on counting it.
+    /// What has expired since it was last asked for, so that no overview goes on counting it.
     pub(super) async fn notice_what_expired(&mut self) -> Result<()> {
         let now = self.app.now();
         for (_, seq) in expired(&self.app, &[self.tenant.id], (self.expired_upto, now)).await? {
@@ -53,7 +53,7 @@ impl Room {
     }
 
     /// Reads overviews, and hands out those that are another than before.
-    pub(super) async fn show(&mut self) -> Result<()> {
+    pub(super) async fn read_overviews(&mut self) -> Result<()> {
         let now = Instant::now();
         let parts = self.members.take_overviews(PARTS * USERS, now);
         let parts: Vec<(&Wish, &[UserId])> =
@@ -81,9 +81,9 @@ impl Room {
     }
 
     /// Reads the views in overviews of which nothing else has changed.
-    pub(super) async fn look(&mut self) -> Result<()> {
+    pub(super) async fn read_views(&mut self) -> Result<()> {
         let mut outcome = Ok(());
-        for (number, users) in self.members.take_looked(USERS, Instant::now()) {
+        for (number, users) in self.members.take_views_changed(USERS, Instant::now()) {
             let seen = view::unread_of(&self.app, &users, number).await;
             let mut views = seen.map_err(|error| outcome = Err(error)).ok();
             for user in users {

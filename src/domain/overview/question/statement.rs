@@ -50,7 +50,7 @@ impl FromQueryResult for Row {
 
 /// Where the inboxes stand, when something of the tenant last expired, and a row for each sender.
 ///
-/// One probe of `inbox_item`'s key for a user besides those of his standing, one of `users` for each sender, and one of
+/// One probe of `inbox_item`'s key for a user besides those of their standing, one of `users` for each sender, and one of
 /// `notification_tenant_expires_at`.
 pub fn question(
     app: &App,

@@ -3,11 +3,12 @@
 mod bucket;
 mod shared;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use entity::ids::TenantId;
 use futures_util::future::BoxFuture;
 use moka::future::Cache;
+use parking_lot::Mutex;
 
 use crate::app::App;
 use crate::auth::Role;
@@ -96,6 +97,6 @@ impl Rates {
         }
         let now = app.now();
         let bucket = self.buckets.get_with(whose, async { Arc::new(Mutex::new(Bucket::full(of, now))) }).await;
-        bucket.lock().unwrap_or_else(PoisonError::into_inner).take(of, things, now)
+        bucket.lock().take(of, things, now)
     }
 }

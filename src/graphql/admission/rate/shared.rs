@@ -3,11 +3,12 @@
 //! A request never waits for a Redis that is away: whatever is not answered in time is counted by this node alone, and
 //! for a second nothing more is asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, RedisError, Script};
 use sha2::{Digest, Sha256};
@@ -76,7 +77,7 @@ impl Shared {
     /// The connection; nothing while there is none. One request a second tries to get one.
     async fn link(self: &Arc<Self>, app: &Arc<App>) -> Option<(MultiplexedConnection, Arc<str>)> {
         {
-            let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut link = self.link.lock();
             match &mut *link {
                 Link::Up(connection, prefix) => return Some((connection.clone(), prefix.clone())),
                 Link::Down { until, .. } if *until > Instant::now() => return None,
@@ -96,7 +97,7 @@ impl Shared {
         };
         match timeout(CONNECT, connected).await {
             Ok(Ok((connection, prefix))) => {
-                let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut link = self.link.lock();
                 if let Link::Down { is_told: true, .. } = *link {
                     tracing::info!("rates are counted together with other nodes again");
                 }
@@ -112,7 +113,7 @@ impl Shared {
     }
 
     fn lost(&self, app: &App, why: &dyn std::fmt::Display) {
-        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut link = self.link.lock();
         if !matches!(*link, Link::Down { is_told: true, .. }) {
             tracing::warn!(%why, "Redis is away: each node counts rates for itself");
         }
@@ -121,7 +122,7 @@ impl Shared {
     }
 }
 
-/// Where a caller's bucket is kept: it does not tell who he is.
+/// Where a caller's bucket is kept: it does not tell who they are.
 fn key(prefix: &str, (what, (tenant, role, sub)): &Whose) -> String {
     let digest = Sha256::digest(format!("{what:?}:{tenant}:{role}:{sub}"));
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(&digest[..16]))

@@ -1,4 +1,4 @@
-//! A session that looks at an overview, and what that is known to look like.
+//! A session that follows its user's overview, and what that is known to be.
 //!
 //! A new item makes an overview another by one, so it is not read again for that: everything else that may change it is told
 //! by a notice, after which it is read whole; and once a minute, should a node have ended between a commit and its notice.
@@ -13,10 +13,10 @@ use crate::domain::overview::{Overview, Wish};
 use crate::domain::view::Unread;
 use crate::error::Result;
 
-/// See the module.
+/// A session that follows an overview.
 #[derive(Debug)]
-pub(super) struct Viewer {
-    pub session: u64,
+pub(super) struct OverviewSession {
+    pub number: u64,
     pub wish: Wish,
     pub slot: Arc<Slot<Result<Arc<Overview>>>>,
     known: Option<Known>,
@@ -31,9 +31,9 @@ struct Known {
     is_certain: bool,
 }
 
-impl Viewer {
-    pub fn new(session: u64, wish: Wish, slot: Arc<Slot<Result<Arc<Overview>>>>) -> Self {
-        Self { session, wish, slot, known: None, is_shown: false }
+impl OverviewSession {
+    pub fn new(number: u64, wish: Wish, slot: Arc<Slot<Result<Arc<Overview>>>>) -> Self {
+        Self { number, wish, slot, known: None, is_shown: false }
     }
 
     /// The overview was read.
@@ -43,7 +43,7 @@ impl Viewer {
         self.known = Some(Known { overview, is_certain: true });
     }
 
-    /// It may look otherwise than is known.
+    /// It may be another than is known.
     pub fn doubt(&mut self) {
         if let Some(known) = &mut self.known {
             known.is_certain = false;

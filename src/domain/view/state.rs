@@ -1,4 +1,4 @@
-//! What users see of views at a moment: for those who are connected, many at once.
+//! How views stand for users at a moment: for those who are connected, many at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,12 +31,12 @@ impl Unseen {
 
 /// A view as a user sees it, who may not be in it.
 #[derive(Clone, Debug)]
-pub struct Sight {
+pub struct ViewState {
     row: Arc<Row>,
     visit: Option<Visit>,
 }
 
-impl Sight {
+impl ViewState {
     /// What the view is called.
     pub fn key(&self) -> &Key {
         &self.row.key
@@ -58,7 +58,7 @@ impl Sight {
 }
 
 /// Which views users are in, and what they have not seen of each: a range of `view_visit`'s key for each user, and a
-/// probe of `view`'s for each of his views.
+/// probe of `view`'s for each of their views.
 pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Unseen>>> {
     let mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>> = HashMap::with_capacity(users.len());
     for of in statement::unseen(app, users).await? {
@@ -70,12 +70,12 @@ pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
 /// What users see of views, each of all of these. A view that is not there any more is left out.
 ///
 /// One statement for every 2,000 pairs, and every 1,000 users: the rows of the views once, whoever looks, and a probe of
-/// `view_visit`'s key a pair. What it reads is of one moment, so that nobody is shown as unread what he did himself.
-pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), Sight>> {
-    let mut sights = HashMap::with_capacity(views.len() * users.len());
+/// `view_visit`'s key a pair. What it reads is of one moment, so that nobody is shown as unread what they did themselves.
+pub async fn states(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), ViewState>> {
+    let mut states = HashMap::with_capacity(views.len() * users.len());
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
         let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
-        for of in statement::sighted(app, views, users).await? {
+        for of in statement::views_and_visits(app, views, users).await? {
             if let Some((user, visit)) = of.user_id.zip(of.visit) {
                 visits.insert((of.row_id, user), visit);
             } else if let Some(row) = of.row {
@@ -83,12 +83,12 @@ pub async fn sights(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Has
             }
         }
         for (view, row) in &rows {
-            let sight = |user: &UserId| {
+            let state = |user: &UserId| {
                 let visit = visits.get(&(*view, *user)).copied();
-                ((*view, *user), Sight { row: row.clone(), visit })
+                ((*view, *user), ViewState { row: row.clone(), visit })
             };
-            sights.extend(users.iter().map(sight));
+            states.extend(users.iter().map(state));
         }
     }
-    Ok(sights)
+    Ok(states)
 }

@@ -1,7 +1,7 @@
-//! A session's place in its tenant's room.
+//! A session in its tenant's room, from joining it to leaving it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use entity::ids::{Seq, UserId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -12,24 +12,24 @@ use super::rooms::Live;
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 
-/// A session's place in its room, which is free again when this is dropped.
+/// A session that has joined the room of its tenant. It leaves when this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Session {
     pub app: Arc<App>,
     room: UnboundedSender<Event>,
     pub user: UserId,
-    session: u64,
+    number: u64,
 }
 
-impl Drop for Seat {
+impl Drop for Session {
     fn drop(&mut self) {
         self.app.metrics.subscriptions.dec();
-        let _ = self.room.send(Event::Leave { user: self.user, session: self.session });
+        let _ = self.room.send(Event::Leave { user: self.user, session: self.number });
     }
 }
 
-/// Enters the tenant's room, which opens if nobody is in it. The inbox was complete up to `from`, and what comes after
-/// that will be told.
+/// Joins the tenant's room for items or an overview. The inbox was complete up to `from`, and what comes after that will
+/// be told.
 pub(super) fn join(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -37,26 +37,27 @@ pub(super) fn join(
     user: UserId,
     from: Seq,
     want: Want,
-) -> Seat {
+) -> Session {
     enter(app, live, tenant, user, |session| Event::Join { user, session, from, want })
 }
 
+/// Joins the tenant's room, which opens if nobody is in it, by an event that is made of the session's number.
 pub(super) fn enter(
     app: &Arc<App>,
     live: &Arc<Live>,
     tenant: &Arc<Tenant>,
     user: UserId,
     event: impl FnOnce(u64) -> Event,
-) -> Seat {
-    let session = live.sessions.fetch_add(1, Ordering::Relaxed);
-    let mut rooms = live.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+) -> Session {
+    let number = live.sessions.fetch_add(1, Ordering::Relaxed);
+    let mut rooms = live.rooms.lock();
     let room = rooms.entry(tenant.id).or_insert_with(|| {
         let (events, inbox) = unbounded_channel();
         tokio::spawn(Room::new(app.clone(), live.clone(), tenant.clone(), inbox).run());
         events
     });
     // The room takes itself out of the map under the same lock before it stops receiving, also where it panics.
-    let _ = room.send(event(session));
+    let _ = room.send(event(number));
     app.metrics.subscriptions.inc();
-    Seat { app: app.clone(), room: room.clone(), user, session }
+    Session { app: app.clone(), room: room.clone(), user, number }
 }

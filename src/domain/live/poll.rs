@@ -1,7 +1,6 @@
-//! What nobody tells.
+//! Asking the database, once a second, for what no notice tells.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use entity::ids::{Seq, TenantId};
@@ -14,23 +13,23 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::error::Result;
 
-/// Looks at what nobody tells: the end of the log and the version of the catalogue of every tenant with somebody connected,
-/// should the hub have missed something, and what has expired since the last look. Two statements for a thousand tenants.
-pub async fn look(app: &App, live: &Live) -> Result<()> {
+/// Asks for what no notice tells: the end of the log and the version of the catalogue of every tenant with somebody connected,
+/// should the hub have missed something, and what has expired since the last time. Two statements for a thousand tenants.
+pub async fn poll(app: &App, live: &Live) -> Result<()> {
     let now = app.now();
-    let tenants: Vec<TenantId> = live.rooms.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
+    let tenants: Vec<TenantId> = live.rooms.lock().keys().copied().collect();
     if tenants.is_empty() {
         live.expired_upto.store(now, Ordering::Relaxed);
         return Ok(());
     }
     for tenants in tenants.chunks(LIST) {
-        look_at((app, live), tenants, now).await?;
+        poll_some((app, live), tenants, now).await?;
     }
     live.expired_upto.store(now, Ordering::Relaxed);
     Ok(())
 }
 
-async fn look_at((app, live): (&App, &Live), tenants: &[TenantId], now: Millis) -> Result<()> {
+async fn poll_some((app, live): (&App, &Live), tenants: &[TenantId], now: Millis) -> Result<()> {
     use tenant::Column;
     let db = &app.db.read;
     let heads = tenant::Entity::find().filter(Column::Id.among(db, tenants)).select_only();

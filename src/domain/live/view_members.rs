@@ -1,0 +1,266 @@
+//! Who of those connected is in which view, and what has last been told of it.
+//!
+//! Only users with a session that is about views, or with an overview that holds them, are in it. A notice names views, and
+//! users of views; which of the connected users that concerns is known here, and what they all see then is read together.
+//! What is read is compared with what was told, so that it does not matter why, or how often, it is read.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+use entity::ids::{UserId, ViewId};
+use tokio::time::Instant;
+
+use super::event::ViewSession;
+use super::mailbox::End;
+use super::members::{Members, take};
+use super::view_queue::{Due, ViewQueue};
+use crate::app::App;
+use crate::domain::view::{self, Unseen, ViewState};
+use crate::error::Result;
+use crate::hub::Notice;
+use crate::telemetry::metrics::Metrics;
+
+/// Users whose views are read at once, however many each is in.
+const USERS: usize = 200;
+
+/// Whatever may have been told, everybody's views are read once in so many seconds.
+///
+/// What happens in a view has no place in the log by which a notice could be missed, and a node may end between a commit
+/// and its notice.
+const TURNS: i64 = 30;
+
+/// How often everybody's views are read at most when something may have been missed.
+const ALL_EVERY: Duration = Duration::from_secs(1);
+
+/// The connected users who follow views.
+#[derive(Debug, Default)]
+pub(super) struct ViewMembers {
+    users: HashMap<UserId, Member>,
+    /// Who of them is in which view.
+    by_view: BTreeSet<(ViewId, UserId)>,
+    /// It is not known, or not certain any more, what they see.
+    unknown: HashSet<UserId>,
+    queue: ViewQueue,
+    /// Nobody is certain any more.
+    is_doubtful: bool,
+    /// Everybody's views were read a moment ago, and are not again until then.
+    rests_until: Option<Instant>,
+    turn: i64,
+}
+
+/// A user with sessions.
+#[derive(Debug, Default)]
+struct Member {
+    sessions: Vec<ViewSession>,
+    /// Sessions with an overview that holds views.
+    overviews: Vec<u64>,
+    /// What they were last told of each of their views: nothing where that is not certain, and nothing at all until it is
+    /// first read.
+    told: Option<HashMap<ViewId, Option<Unseen>>>,
+    /// From here on every change is noticed.
+    is_known: bool,
+}
+
+impl ViewMembers {
+    pub fn is_empty(&self) -> bool {
+        self.users.is_empty()
+    }
+
+    /// A session comes that knows what its user had `seen` a moment ago. What has changed since is told.
+    pub fn join(&mut self, user: UserId, session: ViewSession, seen: HashMap<ViewId, Unseen>) {
+        self.unknown.insert(user);
+        let member = self.users.entry(user).or_default();
+        member.sessions.push(session);
+        let seen = seen.into_iter().map(|(view, unseen)| (view, Some(unseen))).collect();
+        let Some(told) = &mut member.told else {
+            self.by_view.extend(HashMap::keys(&seen).map(|view| (*view, user)));
+            member.told = Some(seen);
+            return;
+        };
+        // What the others were not told yet, or this one does not know yet, is told to all.
+        for view in differences(told, &seen) {
+            told.insert(view, None);
+            self.by_view.insert((view, user));
+        }
+    }
+
+    /// A session comes whose overview holds views. What changes in them is a change of the overview.
+    pub fn join_overview(&mut self, user: UserId, session: u64) {
+        let member = self.users.entry(user).or_default();
+        member.overviews.push(session);
+        if member.told.is_none() {
+            self.unknown.insert(user);
+        }
+    }
+
+    pub fn leave(&mut self, user: UserId, session: u64) {
+        let Some(member) = self.users.get_mut(&user) else { return };
+        member.sessions.retain(|of| of.number != session);
+        member.overviews.retain(|of| *of != session);
+        if member.sessions.is_empty() && member.overviews.is_empty() {
+            self.forget(user);
+        }
+    }
+
+    /// Ends all sessions of somebody who is no user any more; each then leaves by itself.
+    pub fn erase(&mut self, user: UserId) {
+        for session in self.forget(user) {
+            session.slots.end(End::Gone);
+        }
+    }
+
+    /// Ends all sessions, which may come again.
+    pub fn end(&mut self) {
+        for member in std::mem::take(self).users.into_values() {
+            member.sessions.iter().for_each(|session| session.slots.end(End::Lost));
+        }
+    }
+
+    fn forget(&mut self, user: UserId) -> Vec<ViewSession> {
+        let Some(member) = self.users.remove(&user) else { return Vec::new() };
+        for view in member.told.iter().flat_map(HashMap::keys) {
+            self.by_view.remove(&(*view, user));
+        }
+        self.unknown.remove(&user);
+        member.sessions
+    }
+
+    pub fn hear(&mut self, notice: &Notice) {
+        self.is_doubtful |= notice.everybody || notice.all_views;
+        for &view in &notice.views {
+            if self.members_of(view).next().is_some() {
+                self.queue.add(view).is_for_all = true;
+            }
+        }
+        for &(user, view) in &notice.visits {
+            if self.users.contains_key(&user) {
+                self.queue.add(view).users.insert(user);
+            }
+        }
+    }
+
+    /// Once a second, for what was never told.
+    pub fn doubt_some(&mut self) {
+        self.turn = (self.turn + 1) % TURNS;
+        let turn = self.turn;
+        self.unknown.extend(self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn));
+    }
+
+    fn members_of(&self, view: ViewId) -> impl Iterator<Item = UserId> {
+        self.by_view.range((view, UserId(i64::MIN))..=(view, UserId(i64::MAX))).map(|(_, user)| *user)
+    }
+
+    /// When there is something to do, if there is anything.
+    pub fn next_read(&self, now: Instant) -> Option<Instant> {
+        let unknown = (!self.unknown.is_empty()).then_some(now);
+        let all = self.is_doubtful.then(|| self.rests_until.unwrap_or(now));
+        [unknown, all, self.queue.next(now)].into_iter().flatten().min()
+    }
+
+    /// A part of what there is to do, in two statements at the most (but one for every 1,000 members of a view). What fails
+    /// is still to be done.
+    pub async fn step(&mut self, app: &App, members: &mut Members) -> Result<()> {
+        let now = Instant::now();
+        if self.is_doubtful && self.rests_until.is_none_or(|until| until <= now) {
+            self.unknown.extend(self.users.keys());
+            self.is_doubtful = false;
+            self.rests_until = Some(now + ALL_EVERY);
+        }
+        let unknown = take(&mut self.unknown, USERS);
+        if !unknown.is_empty() {
+            match view::unseen_by(app, &unknown).await {
+                Ok(unseen) => self.learn(&unknown, unseen, members),
+                Err(error) => {
+                    self.unknown.extend(unknown);
+                    return Err(error);
+                }
+            }
+        }
+        let mut queue = std::mem::take(&mut self.queue);
+        let batch = queue.take(Instant::now(), |view, due| self.concerned(view, due));
+        self.queue = queue;
+        if batch.views.is_empty() {
+            return Ok(());
+        }
+        let views: Vec<ViewId> = batch.views.iter().map(|(view, _)| *view).collect();
+        let users: Vec<UserId> = batch.users.iter().copied().collect();
+        match view::states(app, &views, &users).await {
+            Ok(states) => {
+                for (view, user) in batch.views.iter().flat_map(|(view, of)| of.iter().map(|user| (*view, *user))) {
+                    if self.show(&app.metrics, view, user, states.get(&(view, user))) {
+                        members.views_changed(user);
+                    }
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.queue.put_back(batch);
+                Err(error)
+            }
+        }
+    }
+
+    /// Who of those a view is to be read for is connected.
+    fn concerned(&self, view: ViewId, due: Due) -> HashSet<UserId> {
+        let mut users = due.users;
+        if due.is_for_all {
+            users.extend(self.members_of(view));
+        }
+        users.retain(|user| self.users.contains_key(user));
+        users
+    }
+
+    /// Lets those views be read that users see differently from what they were told.
+    fn learn(&mut self, users: &[UserId], mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>>, members: &mut Members) {
+        for &user in users {
+            let Some(member) = self.users.get_mut(&user) else { continue };
+            if !std::mem::replace(&mut member.is_known, true) {
+                // Their overview may be from before.
+                members.changed(user);
+            }
+            let now: HashMap<ViewId, Option<Unseen>> =
+                unseen.remove(&user).into_iter().flatten().map(|(view, unseen)| (view, Some(unseen))).collect();
+            if let Some(told) = &member.told {
+                for view in differences(told, &now) {
+                    self.queue.add(view).users.insert(user);
+                }
+            } else {
+                self.by_view.extend(now.keys().map(|view| (*view, user)));
+                member.told = Some(now);
+            }
+        }
+    }
+
+    /// Tells a user's sessions how they see a view now, if that is not what they were told. Whether it is not.
+    ///
+    /// A view that was swept is told to nobody: there was nothing to be seen of it for a year.
+    fn show(&mut self, metrics: &Metrics, view: ViewId, user: UserId, state: Option<&ViewState>) -> bool {
+        let Some(member) = self.users.get_mut(&user) else { return false };
+        let Some(told) = &mut member.told else { return false };
+        let now = state.and_then(ViewState::unseen);
+        if told.get(&view).copied() == now.map(Some) {
+            return false;
+        }
+        if now.is_some() {
+            told.insert(view, now);
+            self.by_view.insert((view, user));
+        } else {
+            told.remove(&view);
+            self.by_view.remove(&(view, user));
+        }
+        let Some(state) = state else { return true };
+        for session in &member.sessions {
+            if session.keys.as_ref().is_none_or(|keys| keys.contains(state.key())) {
+                session.slots.put(view, state.clone());
+                metrics.views_delivered.inc();
+            }
+        }
+        true
+    }
+}
+
+/// The views that are not the same in both.
+fn differences(one: &HashMap<ViewId, Option<Unseen>>, other: &HashMap<ViewId, Option<Unseen>>) -> Vec<ViewId> {
+    let all: HashSet<&ViewId> = one.keys().chain(other.keys()).collect();
+    all.into_iter().filter(|view| one.get(view) != other.get(view)).copied().collect()
+}

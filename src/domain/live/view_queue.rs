@@ -1,0 +1,142 @@
+//! Views that may have changed since they were told, and when each may be read again.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use entity::ids::{UserId, ViewId};
+use entity::statement::LIST;
+use tokio::time::Instant;
+
+use crate::domain::view::PAIRS;
+
+/// How often a view is read at most; what happens in between is merged.
+const VIEW_EVERY: Duration = Duration::from_millis(100);
+
+/// The views that are to be read, and those that were read a moment ago.
+#[derive(Debug, Default)]
+pub(super) struct ViewQueue {
+    due: HashMap<ViewId, Due>,
+    /// The same views, the one that has waited longest first.
+    order: VecDeque<ViewId>,
+    /// Views that were read a moment ago, and until when they wait.
+    resting: HashMap<ViewId, Instant>,
+}
+
+/// For whom a view is to be read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Due {
+    pub is_for_all: bool,
+    pub users: HashSet<UserId>,
+}
+
+/// Views that are read together.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Each with those whom it is for.
+    pub views: Vec<(ViewId, Vec<UserId>)>,
+    /// All of those.
+    pub users: HashSet<UserId>,
+}
+
+impl ViewQueue {
+    /// Puts a view into the queue, if it is not there, and lets say for whom.
+    pub fn add(&mut self, view: ViewId) -> &mut Due {
+        self.due.entry(view).or_insert_with(|| {
+            self.order.push_back(view);
+            Due::default()
+        })
+    }
+
+    /// When the next view may be read, if any is to be.
+    pub fn next(&self, now: Instant) -> Option<Instant> {
+        self.due.keys().map(|view| self.resting.get(view).copied().unwrap_or(now)).min()
+    }
+
+    /// Views that may be read now: about as many pairs of a view and a user as one statement takes. `whom` says who of
+    /// those a view is to be read for is there.
+    pub fn take(&mut self, now: Instant, whom: impl Fn(ViewId, Due) -> HashSet<UserId>) -> Batch {
+        self.resting.retain(|_, until| *until > now);
+        let mut batch = Batch::default();
+        let mut waiting = VecDeque::new();
+        while let Some(view) = self.order.pop_front() {
+            if self.resting.contains_key(&view) {
+                waiting.push_back(view);
+                continue;
+            }
+            let Some(due) = self.due.get(&view) else { continue };
+            let users = whom(view, due.clone());
+            let views = batch.views.len();
+            if views == LIST || views > 0 && (views + 1) * batch.users.union(&users).count() > PAIRS {
+                waiting.push_back(view);
+                break;
+            }
+            self.due.remove(&view);
+            if !users.is_empty() {
+                self.resting.insert(view, now + VIEW_EVERY);
+                batch.users.extend(&users);
+                batch.views.push((view, users.into_iter().collect()));
+            }
+        }
+        waiting.append(&mut self.order);
+        self.order = waiting;
+        batch
+    }
+
+    /// What could not be read is still to be read.
+    pub fn put_back(&mut self, batch: Batch) {
+        for (view, users) in batch.views {
+            self.add(view).users.extend(users);
+            self.resting.remove(&view);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(ids: std::ops::Range<i64>) -> HashSet<UserId> {
+        ids.map(UserId).collect()
+    }
+
+    #[test]
+    fn a_view_is_read_at_once_and_then_ten_times_a_second() {
+        let (mut queue, start) = (ViewQueue::default(), Instant::now());
+        let taken = |millis: u64, queue: &mut ViewQueue| {
+            let batch = queue.take(start + Duration::from_millis(millis), |_, due| due.users);
+            batch.views.into_iter().map(|(view, users)| (view.0, users.len())).collect::<Vec<_>>()
+        };
+        queue.add(ViewId(1)).users.insert(UserId(1));
+        assert_eq!(taken(0, &mut queue), [(1, 1)]);
+        assert_eq!(queue.next(start), None);
+        for user in 1..50 {
+            queue.add(ViewId(1)).users.insert(UserId(user));
+            assert_eq!(taken(1, &mut queue), []);
+        }
+        assert_eq!(queue.next(start), Some(start + VIEW_EVERY));
+        queue.add(ViewId(2)).users.insert(UserId(1));
+        assert_eq!(taken(50, &mut queue), [(2, 1)]);
+        assert_eq!(taken(100, &mut queue), [(1, 49)]);
+    }
+
+    #[test]
+    fn as_many_are_read_together_as_a_statement_takes_and_none_is_left_out() {
+        let (mut queue, now) = (ViewQueue::default(), Instant::now());
+        for view in 0..100 {
+            queue.add(ViewId(view)).users = users(10 * view..10 * view + 10);
+        }
+        queue.add(ViewId(100)).users = users(0..10_000);
+        let failed = queue.take(now, |_, due| due.users);
+        assert_eq!((failed.views.len(), failed.users.len()), (14, 140));
+        queue.put_back(failed);
+        let mut seen = Vec::new();
+        while queue.next(now).is_some() {
+            let batch = queue.take(now, |_, due| due.users);
+            assert!(batch.views.len() == 1 || batch.views.len() * batch.users.len() <= PAIRS);
+            seen.extend(batch.views.iter().map(|(view, _)| view.0));
+        }
+        // What failed once comes last.
+        let expected: Vec<i64> = (14..=100).chain(0..14).collect();
+        assert_eq!(seen, expected);
+    }
+}
