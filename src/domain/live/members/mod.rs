@@ -1,10 +1,10 @@
 //! Who is in a room, what they listen to, and for whom there is something to do.
 
-mod held;
 mod overviews;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use tokio::time::Instant;
@@ -15,6 +15,9 @@ use super::overview_session::OverviewSession;
 use crate::domain::inbox::Item;
 use crate::error::Error;
 use crate::telemetry::metrics::Metrics;
+
+/// After which rows that somebody holds are tried again.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// Whatever may have been told, what everybody listens to, and their overviews, are read once in so many seconds.
 ///
@@ -294,6 +297,25 @@ impl Members {
             self.counted.insert(user);
             self.show_counted(metrics, user, Instant::now());
         }
+    }
+
+    /// Somebody holds their rows: nobody else in the room waits for them. There is news for them a moment later, and no overview before that.
+    pub fn hold(&mut self, users: &[UserId], now: Instant) {
+        for &user in users {
+            let Some(member) = self.users.get_mut(&user) else { continue };
+            member.rests_until = Some(now + AGAIN);
+            self.held.insert(user, now + AGAIN);
+        }
+    }
+
+    /// When the first of them are tried again.
+    pub fn next_held(&self) -> Option<Instant> {
+        self.held.values().min().copied()
+    }
+
+    /// Tries those again whose moment has come.
+    pub fn release(&mut self, now: Instant) {
+        self.named.extend(self.held.extract_if(|_, at| *at <= now).map(|(user, _)| user));
     }
 }
 
