@@ -30,9 +30,9 @@ plans database:
 bench *what:
     cargo run --release -p bench -- {{what}}
 
-# Bad days under load, over databases of its own; `just chaos --long`
+# Bad days under load, over databases of its own; `just chaos --long`, `just chaos hung postgres`
 chaos *options:
-    cargo test --test chaos -- {{options}}
+    cargo test --release --test chaos -- {{options}}
 
 # Programs of others against the binary
 clients:
