@@ -18,9 +18,6 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {
-    #[sea_orm(belongs_to = "super::view::Entity", from = "Column::ViewId", to = "super::view::Column::Id")]
-    View,
-}
+pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}

@@ -19,12 +19,6 @@ pub struct Model {
 pub enum Relation {
     #[sea_orm(
         belongs_to = "super::channel::Entity",
-        from = "Column::GroupChannelId",
-        to = "super::channel::Column::Id"
-    )]
-    Group,
-    #[sea_orm(
-        belongs_to = "super::channel::Entity",
         from = "Column::TargetChannelId",
         to = "super::channel::Column::Id"
     )]

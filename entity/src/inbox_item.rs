@@ -48,10 +48,7 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {
-    #[sea_orm(belongs_to = "super::user::Entity", from = "Column::UserId", to = "super::user::Column::Id")]
-    User,
-}
+pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 

@@ -83,12 +83,6 @@ pub struct Model {
 pub enum Relation {
     #[sea_orm(belongs_to = "super::action::Entity", from = "Column::ActionId", to = "super::action::Column::Id")]
     Action,
-    #[sea_orm(
-        belongs_to = "super::message_type::Entity",
-        from = "Column::TypeId",
-        to = "super::message_type::Column::Id"
-    )]
-    MessageType,
 }
 
 impl ActiveModelBehavior for ActiveModel {}

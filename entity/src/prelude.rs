@@ -2,8 +2,8 @@
 
 pub use sea_orm::sea_query::Expr;
 pub use sea_orm::{
-    ActiveEnum, ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, FromQueryResult, IntoActiveModel,
-    JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait, Set, Value,
+    ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, FromQueryResult, JoinType, QueryFilter, QueryOrder,
+    QuerySelect, RelationTrait, Set, Value,
 };
 
 pub use crate::statement::{Among, Count, Existing, LIST, Lock, OfTenant, OfUser, insert};

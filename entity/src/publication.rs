@@ -23,16 +23,7 @@ pub struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub enum Relation {
-    #[sea_orm(
-        belongs_to = "super::message_type::Entity",
-        from = "Column::TypeId",
-        to = "super::message_type::Column::Id"
-    )]
-    MessageType,
-    #[sea_orm(belongs_to = "super::channel::Entity", from = "Column::ChannelId", to = "super::channel::Column::Id")]
-    Channel,
-}
+pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 

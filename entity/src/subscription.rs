@@ -22,8 +22,6 @@ pub struct Model {
 pub enum Relation {
     #[sea_orm(belongs_to = "super::channel::Entity", from = "Column::ChannelId", to = "super::channel::Column::Id")]
     Channel,
-    #[sea_orm(belongs_to = "super::user::Entity", from = "Column::UserId", to = "super::user::Column::Id")]
-    User,
 }
 
 impl ActiveModelBehavior for ActiveModel {}

@@ -24,8 +24,6 @@ pub struct Model {
 pub enum Relation {
     #[sea_orm(belongs_to = "super::view::Entity", from = "Column::ViewId", to = "super::view::Column::Id")]
     View,
-    #[sea_orm(belongs_to = "super::user::Entity", from = "Column::UserId", to = "super::user::Column::Id")]
-    User,
 }
 
 impl ActiveModelBehavior for ActiveModel {}

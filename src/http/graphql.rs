@@ -32,9 +32,9 @@ pub async fn get(
         Ok(asked) => asked,
         Err(refusal) => return refusal,
     };
-    let viewer = asked.viewer().cloned();
     let Asked { media, caller, request } = asked;
-    let mut admitted = match server.schema.admit(viewer.as_ref(), request).await {
+    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
         Err(response) => return answer::refused(media, &response),
     };
@@ -50,9 +50,9 @@ pub async fn get(
 
 /// A request in a body.
 pub async fn post(State(server): State<Server>, asked: Asked) -> Response {
-    let viewer = asked.viewer().cloned();
     let Asked { media, caller, request } = asked;
-    match server.schema.admit(viewer.as_ref(), request).await {
+    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    match server.schema.admit(viewer, request).await {
         Ok(admitted) => execute(&server, media, caller, admitted).await,
         Err(response) => answer::refused(media, &response),
     }

@@ -42,13 +42,6 @@ pub struct Asked {
     pub request: Request,
 }
 
-impl Asked {
-    /// Who is calling, as the schema knows them.
-    pub fn viewer(&self) -> Option<&Viewer> {
-        self.caller.as_ref().map(|(viewer, _)| viewer)
-    }
-}
-
 impl FromRequest<Server> for Asked {
     type Rejection = Response;
 
