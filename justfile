@@ -38,3 +38,7 @@ chaos *options:
 clients:
     npm ci --prefix tests/clients --ignore-scripts
     npm test --prefix tests/clients
+
+# What a release would be, without its tag
+release version:
+    .ci/release {{version}} --dry-run

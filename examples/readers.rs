@@ -8,18 +8,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use entity::ids::{Seq, TypeId, UserId};
+use entity::ids::{Seq, UserId};
 use futures_util::future::try_join_all;
 use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
-use tidings::domain::catalogue::{self, ReadPolicy, TypeChange};
+use tidings::domain::catalogue::{self, TypeChange};
 use tidings::domain::inbox::mark::{self, Change, Selection};
 use tidings::domain::notification::{self, Addressees, Content, Input};
 use tidings::domain::tenant::{self, Tenant};
 use tidings::domain::user::{self, By};
 use tidings::domain::{overview, tally};
 use tidings::error::{Error, Result};
+use tidings::model::slice::Slice;
 
 const READERS: usize = 64;
 const USERS: usize = 2_000;
@@ -36,17 +37,7 @@ async fn main() -> Result<()> {
     let url = std::env::args().nth(1).unwrap_or(local);
     let app = App::start(Config::over(&url, "never used, but it has to be there"), Clock::System).await?;
     let tenant = tenant::named(&app, "acme").await?;
-    let kind = TypeChange {
-        id: TypeId(0),
-        code: "news".into(),
-        title: "News".into(),
-        group: None,
-        read_policy: ReadPolicy::Manual,
-        mandatory: false,
-        ttl_seconds: None,
-        position: 0,
-        template: None,
-    };
+    let kind = TypeChange { code: "news".into(), title: "News".into(), ..TypeChange::default() };
     catalogue::save_type(&app, &tenant, &kind).await?;
     let names: Vec<String> = (0..USERS).map(|place| format!("user-{place}")).collect();
     let users = user::mention(&app, &tenant, "users", &names).await?;
@@ -90,6 +81,8 @@ async fn send(app: &Arc<App>, tenant: &Arc<Tenant>, many: usize, to: &Addressees
         publish_at: None,
         expires_at: None,
         idempotency_key: None,
+        past: None,
+        raised: None,
     };
     let inputs: Vec<Input> = (0..many).map(input).collect();
     let sent = notification::send(app, tenant, By::Partner, &inputs, |_| "input".into()).await?;
@@ -119,7 +112,7 @@ async fn retraction(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], to: 
     for users in users.chunks(500) {
         overview::of(app, tenant, users, &overview::Wish { cap: Some(99), ..overview::Wish::default() }).await?;
     }
-    let found = notification::page(app, tenant, &notification::Filter::default(), 1, None).await?;
+    let found = notification::page(app, tenant, &notification::Filter::default(), Slice::first(1, None)).await?;
     let newest = found
         .notifications
         .first()

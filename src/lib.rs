@@ -8,6 +8,16 @@ pub mod config;
 pub mod error;
 pub mod telemetry;
 
+// Databases that belong to somebody else, which rules read.
+pub mod source;
+
+// Requests to addresses that users have named, and secrets of tenants.
+pub mod egress;
+pub mod vault;
+
+// Letters, which go out over relays of tenants.
+pub mod mail;
+
 // Tells open sessions, here and on other nodes, that there is news.
 pub mod hub;
 

@@ -10,7 +10,7 @@ use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
-use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
+use tidings::domain::catalogue::{self, MessageType};
 use tidings::domain::tenant;
 
 use crate::Result;
@@ -296,14 +296,9 @@ fn groups_of(place: i64) -> [i64; 2] {
 
 fn message_type(place: usize) -> MessageType {
     MessageType {
-        id: TypeId::default(),
         code: format!("type-{place}"),
         title: format!("Type {place}"),
-        group: None,
-        read_policy: ReadPolicy::Manual,
-        mandatory: false,
-        ttl_seconds: None,
         position: i32::try_from(place).expect("there are eight"),
-        template: None,
+        ..MessageType::default()
     }
 }

@@ -48,6 +48,9 @@ pub mod named {
     pub const STATEMENTS: &str = "statements";
     pub const ERRORS: &str = "errors";
     pub const MEMORY: &str = "memory MiB";
+    pub const TIME: &str = "ms";
+    pub const PEAK: &str = "MB more at the peak";
+    pub const CORE: &str = "CPU, % of a core";
 }
 
 pub fn median(values: &[f64]) -> f64 {
@@ -82,9 +85,18 @@ impl Case {
 
     /// The median over all rounds of one contender's figure divided by another's in the same round.
     pub fn ratio(&self, figure: &str, of: &str, to: &str) -> Option<f64> {
+        self.compared(figure, of, to, |of, to| of / to)
+    }
+
+    /// The median over all rounds of what one contender's figure is more than another's in the same round.
+    pub fn more(&self, figure: &str, of: &str, to: &str) -> Option<f64> {
+        self.compared(figure, of, to, |of, to| of - to)
+    }
+
+    fn compared(&self, figure: &str, of: &str, to: &str, by: impl Fn(f64, f64) -> f64) -> Option<f64> {
         let (of, to) = (self.contender(of)?.figures.get(figure)?, self.contender(to)?.figures.get(figure)?);
-        let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
-        Some(median(&ratios))
+        let all: Vec<f64> = of.iter().zip(to).map(|(of, to)| by(*of, *to)).collect();
+        Some(median(&all))
     }
 
     /// As a Markdown table: medians, and the least and the most of all rounds.

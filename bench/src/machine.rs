@@ -11,17 +11,40 @@ const TICKS_A_SECOND: f64 = 100.0;
 ///
 /// Told in hundredths of a second: over a turn of two seconds it is exact to half a percent.
 pub fn cpu(pid: u32) -> Result<f64> {
+    Ok(stat(pid)?[UTIME..CUTIME].iter().sum::<f64>() / TICKS_A_SECOND * 1e6)
+}
+
+/// Fields of `/proc/…/stat` behind the name: who began the process, its times as user and in the kernel, and the same of
+/// processes that it has begun and that have ended.
+const PARENT: usize = 1;
+const UTIME: usize = 11;
+const CUTIME: usize = 13;
+const STARTED: usize = 15;
+
+fn stat(pid: u32) -> Result<Vec<f64>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // Behind the name, which may hold spaces: utime and stime are the 12th and 13th.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
-    Ok(ticks / TICKS_A_SECOND * 1e6)
+    // The name may hold spaces, and the state is a letter.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    Ok(fields.map(|field| field.parse().unwrap_or_default()).collect())
 }
 
 /// The memory that a process holds, in KiB.
 pub fn memory(pid: u32) -> Result<f64> {
+    status(pid, "VmRSS:")
+}
+
+/// The most memory that a process has held since [`forget_peak`], in KiB.
+pub fn peak(pid: u32) -> Result<f64> {
+    status(pid, "VmHWM:")
+}
+
+pub fn forget_peak(pid: u32) -> Result<()> {
+    Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
+}
+
+fn status(pid: u32, name: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no memory is told")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("no memory is told")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
@@ -33,9 +56,7 @@ pub fn describe() -> String {
     format!("{cores} cores of {model}")
 }
 
-/// The processor time of all connections to the database, where it runs on this machine.
-///
-/// Its background processes (checkpoints, WAL) are left out, for they serve other databases too.
+/// The processor time of the database, where it runs on this machine.
 pub struct Postgres(Option<tokio_postgres::Client>);
 
 impl Postgres {
@@ -48,6 +69,8 @@ impl Postgres {
         Ok(Self(Some(client)))
     }
 
+    /// That of all connections that there are. Background processes (checkpoints, WAL) are left out, for they serve other
+    /// databases too.
     pub async fn cpu(&self) -> Result<Option<f64>> {
         let Some(client) = &self.0 else { return Ok(None) };
         let backends =
@@ -56,6 +79,20 @@ impl Postgres {
         for row in client.query(backends, &[]).await? {
             let pid: i32 = row.get(0);
             sum += cpu(pid.unsigned_abs()).unwrap_or_default();
+        }
+        Ok(Some(sum))
+    }
+
+    /// That of the whole server, with connections that have ended, background processes and other databases.
+    pub async fn whole(&self) -> Result<Option<f64>> {
+        let Some(client) = &self.0 else { return Ok(None) };
+        let own: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await?.get(0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is the number of a process")]
+        let first = stat(own.unsigned_abs())?[PARENT] as u32;
+        let mut sum = stat(first)?[UTIME..STARTED].iter().sum::<f64>() / TICKS_A_SECOND * 1e6;
+        for child in fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?.split_whitespace() {
+            // One that ends meanwhile is counted the next time.
+            sum += cpu(child.parse()?).unwrap_or_default();
         }
         Ok(Some(sum))
     }

@@ -43,6 +43,10 @@ enum Command {
     Visit(Plan),
     /// Open sockets.
     Live(Plan),
+    /// Rules: at rest, a large result, many new rows, and how soon they are heard.
+    Rules(Plan),
+    /// Webhooks: what they cost a send, how many a second, how soon, and beside one that does not answer.
+    Delivery(Plan),
     /// Start-up, binary, idle memory.
     Start(Plan),
     /// All of these.
@@ -84,12 +88,17 @@ async fn main() -> Result<()> {
         Command::Send(plan) => (&["send"], plan),
         Command::Visit(plan) => (&["visit"], plan),
         Command::Live(plan) => (&["live"], plan),
+        Command::Rules(plan) => (&["rules"], plan),
+        Command::Delivery(plan) => (&["delivery"], plan),
         Command::Start(plan) => (&["start"], plan),
-        Command::All(plan) => (&["overview", "large", "list", "mark", "send", "visit", "live", "start"], plan),
+        Command::All(plan) => {
+            (&["overview", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"], plan)
+        }
         Command::Report { check } => return report::run(check),
         Command::Contender(options) => return contender::serve(options).await,
     };
-    let place = Place::prepare(&plan).await?;
+    let place =
+        if matches!(what, ["rules" | "delivery"]) { Place::bare(&plan)? } else { Place::prepare(&plan).await? };
     for what in what {
         let cases = work::run(what, &place, &plan).await?;
         figures::write(what, &place, cases)?;

@@ -15,13 +15,19 @@ pub struct Place {
 impl Place {
     /// Builds the server and fills the database, unless both are there already.
     pub async fn prepare(plan: &Plan) -> Result<Self> {
+        let bare = Self::bare(plan)?;
+        let scenes = data::prepare(&bare.url).await?;
+        Ok(Self { scenes, ..bare })
+    }
+
+    /// The same for what makes databases of its own, without the data.
+    pub fn bare(plan: &Plan) -> Result<Self> {
         let binary = plan.server.clone().map_or_else(build, Ok)?;
         let folder = root().join("target/bench");
         std::fs::create_dir_all(&folder)?;
         let local = format!("sqlite://{}?mode=rwc", folder.join("data.db").display());
         let url = plan.database.clone().unwrap_or(local);
-        let scenes = data::prepare(&url).await?;
-        Ok(Self { url, binary, scenes })
+        Ok(Self { url, binary, scenes: Vec::new() })
     }
 
     pub fn is_postgres(&self) -> bool {
@@ -31,6 +37,25 @@ impl Place {
     /// The database, as results call it.
     pub fn database(&self) -> &'static str {
         if self.is_postgres() { "postgresql" } else { "sqlite" }
+    }
+
+    /// A database with nothing in it, beside that of the data.
+    pub async fn empty(&self, name: &str) -> Result<String> {
+        if !self.is_postgres() {
+            let file = root().join(format!("target/bench/empty-{name}.db")).display().to_string();
+            for end in ["", "-wal", "-shm"] {
+                let _ = std::fs::remove_file(format!("{file}{end}"));
+            }
+            return Ok(format!("sqlite://{file}?mode=rwc"));
+        }
+        let (base, settings) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let (server, database) = base.rsplit_once('/').ok_or("the URL names no database")?;
+        let name = format!("{database}_empty_{name}");
+        let (client, connection) = tokio_postgres::connect(&self.url, tokio_postgres::NoTls).await?;
+        tokio::spawn(connection);
+        client.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await?;
+        client.batch_execute(&format!("CREATE DATABASE {name}")).await?;
+        Ok(format!("{server}/{name}?{settings}"))
     }
 
     /// The tenant of that name.

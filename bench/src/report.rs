@@ -12,7 +12,7 @@ use minijinja::{Environment, context};
 use crate::figures::{self, Case, Results};
 use crate::{Result, place};
 
-const WHAT: [&str; 8] = ["overview", "large", "list", "mark", "send", "visit", "live", "start"];
+const WHAT: [&str; 10] = ["overview", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"];
 const DATABASES: [&str; 2] = ["postgresql", "sqlite"];
 
 /// All results, by what was measured over which database.

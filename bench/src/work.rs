@@ -1,10 +1,12 @@
 //! The kinds of work, one file each.
 
+pub mod delivery;
 mod large;
 mod list;
 mod live;
 mod mark;
 mod overview;
+pub mod rules;
 mod send;
 mod start;
 mod visit;
@@ -35,6 +37,8 @@ pub async fn run(what: &str, place: &Place, plan: &Plan) -> Result<Vec<Case>> {
         "send" => send::run(place, plan).await,
         "visit" => visit::run(place, plan).await,
         "live" => live::run(place, plan).await,
+        "rules" => rules::run(place, plan).await,
+        "delivery" => delivery::run(place, plan).await,
         "start" => start::run(place, plan).await,
         _ => Err(format!("there is no work called {what}").into()),
     }

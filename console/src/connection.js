@@ -18,12 +18,15 @@ const WAIT_MS = 10_000;
  */
 export function connect(token, judge) {
   const headers = token ? { authorization: `Bearer ${token}` } : {};
+  // The notification that was sent last: what a `$id` is that nobody gives.
+  let sent;
 
   const ask = async (url, request) => {
     // The token says who is calling; a cookie of the same origin must not.
     const answer = await fetch(url, { ...request, credentials: 'omit', cache: 'no-store', redirect: 'error' });
     if (answer.status === 401) judge({ refused: await reason(answer.clone()) });
     else if (token) judge({ accepted: true });
+    sent = (await sentBy(answer.clone())) ?? sent;
     return answer;
   };
 
@@ -42,23 +45,35 @@ export function connect(token, judge) {
   const fetcher = createGraphiQLFetcher({
     url: ENDPOINT, headers, fetch: ask, wsClient: socket, enableIncrementalDelivery: false,
   });
-  return { fetcher: (request, options) => fetcher(...asItStands(request, options)), socket };
+  return { fetcher: (request, options) => fetcher(...asItStands(request, options, sent)), socket };
 }
 
 /**
  * A request with what its document says. GraphiQL looks at the document a moment late: who changes the tab and runs it at
- * once would ask for the operation of the tab before.
+ * once would ask for the operation of the tab before. A `$id` without a value is `sent`.
  */
-function asItStands(request, options) {
+function asItStands(request, options, sent) {
   let documentAST;
   try {
     documentAST = parse(request.query);
   } catch {
     return [request, options];
   }
-  const names = documentAST.definitions.filter(({ kind }) => kind === 'OperationDefinition').map(({ name }) => name?.value);
-  const operationName = names.includes(request.operationName) ? request.operationName : names[0];
-  return [{ ...request, operationName }, { ...options, documentAST }];
+  const operations = documentAST.definitions.filter(({ kind }) => kind === 'OperationDefinition');
+  const operation = operations.find(({ name }) => name?.value === request.operationName) ?? operations[0];
+  const takesId = operation?.variableDefinitions?.some(({ variable }) => variable.name.value === 'id');
+  const variables = takesId && sent ? { id: sent, ...request.variables } : request.variables;
+  return [{ ...request, operationName: operation?.name?.value, variables }, { ...options, documentAST }];
+}
+
+/** The id of the last notification that an answer says was sent, if any. */
+async function sentBy(answer) {
+  try {
+    const { data } = await answer.json();
+    return Object.values(data).flat().map((payload) => payload?.notification?.id).findLast(Boolean);
+  } catch {
+    return undefined;
+  }
 }
 
 async function reason(answer) {

@@ -58,7 +58,7 @@ export function Console() {
           />
         )}
         <button type="button" onClick={reset} title="Open the prepared tabs again, and forget all others">Reset tabs</button>
-        {isUser && <Bell socket={socket} />}
+        {isUser && <Bell token={token} />}
       </header>
       <GraphiQL
         key={`${kind}${resets}`} fetcher={fetcher} storage={kept} defaultTabs={tabs(kind)}

@@ -37,6 +37,10 @@ pub struct Model {
     pub template_title: Option<String>,
     pub template_body: Option<String>,
     pub template_link: Option<String>,
+    /// A name of an icon, or an https URL.
+    pub icon: Option<String>,
+    /// JSON for user interfaces, untouched.
+    pub ui: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -77,6 +77,10 @@ pub struct Model {
     pub idempotency_key: Option<String>,
     /// Of the content, so that a key used again for something else is noticed.
     pub fingerprint: i64,
+    /// The code of the rule that has raised it.
+    pub rule: Option<String>,
+    /// JSON: the key of the row that it was raised for.
+    pub row_key: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use entity::ids::{TypeId, UserId};
+use entity::ids::UserId;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
-use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
+use tidings::domain::catalogue::{self, MessageType};
 use tidings::domain::channel::{self, Listener, Target};
 use tidings::domain::inbox::mark::{self, Change, Match, Selection};
 use tidings::domain::inbox::sync;
@@ -66,17 +66,7 @@ pub async fn fill(url: &str) -> Result<Scene> {
 }
 
 fn message_type(place: usize) -> MessageType {
-    MessageType {
-        id: TypeId::default(),
-        code: format!("type-{place}"),
-        title: format!("Type {place}"),
-        group: None,
-        read_policy: ReadPolicy::Manual,
-        mandatory: false,
-        ttl_seconds: None,
-        position: 0,
-        template: None,
-    }
+    MessageType { code: format!("type-{place}"), title: format!("Type {place}"), ..MessageType::default() }
 }
 
 /// Subscribes to documents `own-0` and on; the third user to those that nobody else hears of.
@@ -116,6 +106,8 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
             publish_at: None,
             expires_at: None,
             idempotency_key: None,
+            past: None,
+            raised: None,
         };
         let inputs: Vec<Input> = places.iter().map(input).collect();
         let batch = notification::send(&scene.app, &scene.tenant, By::Partner, &inputs, |_| "input".into()).await?;

@@ -14,8 +14,8 @@ use crate::send::MESSAGE_TYPE;
 const PAGE: usize = 200;
 
 const OVERVIEWS: &str = "query Overviews($ids: [ID!]!, $types: [String!]) {
-  users(ids: $ids) {
-    id
+  inboxUsers(ids: $ids) {
+    user { id }
     overview(types: $types) {
       unread { count exact }
       types { unread { count } latest { id title } }
@@ -24,9 +24,9 @@ const OVERVIEWS: &str = "query Overviews($ids: [ID!]!, $types: [String!]) {
 }";
 
 const LIST: &str = "query List($id: ID!, $types: [String!], $first: Int!, $after: String) {
-  user(id: $id) {
+  inboxUser(id: $id) {
     inbox(filter: { types: $types }, first: $first, after: $after) {
-      nodes { id target { type id } action sender { id } }
+      nodes { id target { type externalId } action sender { id } }
       pageInfo { hasNextPage endCursor }
     }
   }
@@ -52,13 +52,14 @@ pub struct Listed {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct UsersData {
-    users: Vec<Option<OverviewUser>>,
+    inbox_users: Vec<Option<OverviewUser>>,
 }
 
 #[derive(Deserialize)]
 struct OverviewUser {
-    id: String,
+    user: User,
     overview: Overview,
 }
 
@@ -82,8 +83,9 @@ struct TypeOverview {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct UserData {
-    user: Option<ListUser>,
+    inbox_user: Option<ListUser>,
 }
 
 #[derive(Deserialize)]
@@ -110,17 +112,18 @@ struct Item {
     id: String,
     target: Option<Target>,
     action: Option<String>,
-    sender: Option<Sender>,
+    sender: Option<User>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Target {
     r#type: String,
-    id: String,
+    external_id: String,
 }
 
 #[derive(Deserialize)]
-struct Sender {
+struct User {
     id: String,
 }
 
@@ -129,11 +132,11 @@ pub async fn overviews(client: &Client, ids: &[&str]) -> Result<Vec<(String, See
     let variables = json!({ "ids": ids, "types": [MESSAGE_TYPE] });
     let data: UsersData = client.call(OVERVIEWS, variables).await?;
     let answered: Vec<Option<&str>> =
-        data.users.iter().map(|user| user.as_ref().map(|user| user.id.as_str())).collect();
+        data.inbox_users.iter().map(|of| of.as_ref().map(|of| of.user.id.as_str())).collect();
     if !answered.iter().copied().eq(ids.iter().map(|id| Some(*id))) {
         return Err(format!("asked for the users {ids:?}, got {answered:?}").into());
     }
-    data.users.into_iter().flatten().map(|user| Ok((user.id, seen(user.overview)?))).collect()
+    data.inbox_users.into_iter().flatten().map(|of| Ok((of.user.id, seen(of.overview)?))).collect()
 }
 
 fn seen(overview: Overview) -> Result<Seen> {
@@ -154,7 +157,7 @@ pub async fn list(client: &Client, user: &str) -> Result<Listed> {
     loop {
         let variables = json!({ "id": user, "types": [MESSAGE_TYPE], "first": PAGE, "after": after });
         let data: UserData = client.call(LIST, variables).await?;
-        let Connection { nodes, page_info } = data.user.ok_or_else(|| format!("no user {user}"))?.inbox;
+        let Connection { nodes, page_info } = data.inbox_user.ok_or_else(|| format!("no user {user}"))?.inbox;
         let unique_count = listed.ids.len();
         for item in nodes {
             listed.add(user, item);
@@ -175,8 +178,8 @@ impl Listed {
         self.item_count += 1;
         self.own_count += usize::from(item.sender.is_some_and(|sender| sender.id == user));
         // An item without target or action counts for a topic that nobody expects, and so is reported.
-        let Target { r#type, id } = item.target.unwrap_or_default();
-        let topic = Topic { action: item.action.unwrap_or_default(), target_type: r#type, target_id: id };
+        let Target { r#type, external_id } = item.target.unwrap_or_default();
+        let topic = Topic { action: item.action.unwrap_or_default(), target_type: r#type, target_id: external_id };
         *self.by_topic.entry(topic).or_default() += 1;
         self.newest.get_or_insert_with(|| item.id.clone());
         self.ids.insert(item.id);

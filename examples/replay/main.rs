@@ -62,7 +62,7 @@ struct Args {
     /// Requests in flight at a time.
     #[arg(long, default_value = "8")]
     connections: NonZeroUsize,
-    /// Reminders in one `sendMany`; the server takes 1,000 at most.
+    /// Reminders in one `sendNotifications`; the server takes 1,000 at most.
     #[arg(long, default_value = "500")]
     batch: NonZeroUsize,
     /// List the inboxes of so many actors only; the overviews are checked for all of them.

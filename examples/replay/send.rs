@@ -101,14 +101,16 @@ async fn lane(client: &Client, stages: Lane<'_>) -> Result<Tally> {
 
 /// One document for the whole stage: GraphQL runs the fields of a mutation one after the other, in this order.
 fn document(stage: &Stage<'_>) -> String {
-    let mut parameters = String::from("$reminders: [SendInput!]!");
+    let mut parameters = String::from("$reminders: [SendNotificationInput!]!");
     let mut fields = String::new();
     for index in 0..stage.subscriptions.len() {
-        write!(parameters, ", $s{index}: SubscribeInput!").expect("a string can always grow");
-        writeln!(fields, "  s{index}: subscribe(input: $s{index}) {{ createdCount }}")
+        write!(parameters, ", $s{index}: SubscribeTopicInput!").expect("a string can always grow");
+        writeln!(fields, "  s{index}: subscribeTopic(input: $s{index}) {{ createdCount }}")
             .expect("a string can always grow");
     }
-    format!("mutation Replay({parameters}) {{\n{fields}  sent: sendMany(inputs: $reminders) {{ replayed }}\n}}")
+    format!(
+        "mutation Replay({parameters}) {{\n{fields}  sent: sendNotifications(inputs: $reminders) {{ replayed }}\n}}"
+    )
 }
 
 fn variables(stage: &Stage<'_>) -> Map<String, Value> {
@@ -121,7 +123,7 @@ fn variables(stage: &Stage<'_>) -> Map<String, Value> {
 }
 
 fn subscription(Activity { actor, topic, .. }: &Activity) -> Value {
-    json!({ "target": target(topic), "actions": [topic.action], "user": actor })
+    json!({ "target": target(topic), "what": { "actions": [topic.action] }, "who": { "user": actor } })
 }
 
 fn reminder(activity: &Activity) -> Value {
@@ -136,7 +138,7 @@ fn reminder(activity: &Activity) -> Value {
 }
 
 fn target(topic: &Topic) -> Value {
-    json!({ "type": topic.target_type, "id": topic.target_id })
+    json!({ "type": topic.target_type, "externalId": topic.target_id })
 }
 
 /// Such as "a1 changed folder src/foo".

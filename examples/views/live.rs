@@ -49,7 +49,7 @@ pub async fn measure(scene: &Scene) -> Result<()> {
     for (about, title) in [
         (About::Nothing, "nobody connected"),
         (About::Views, "all with `viewChanged`"),
-        (About::Totals, "all with `overviewChanged { total }`, 8 types"),
+        (About::Totals, "all with `overviewChanged { overview { total } }`, 8 types"),
     ] {
         let delivered = Arc::new(AtomicU64::new(0));
         let sessions = connect(scene, about, &delivered).await?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use entity::ids::{TypeId, UserId, ViewId};
+use entity::ids::{UserId, ViewId};
 use futures_util::future::try_join_all;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::json;
@@ -19,7 +19,7 @@ use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
 use tidings::database::connect;
-use tidings::domain::catalogue::{self, MessageType, ReadPolicy};
+use tidings::domain::catalogue::{self, MessageType};
 use tidings::domain::live::Live;
 use tidings::domain::tenant::{self, Tenant};
 use tidings::domain::user;
@@ -97,17 +97,7 @@ fn activity(view: usize, actor: usize) -> Activity {
 }
 
 fn message_type(place: usize) -> MessageType {
-    MessageType {
-        id: TypeId::default(),
-        code: format!("type-{place}"),
-        title: format!("Type {place}"),
-        group: None,
-        read_policy: ReadPolicy::Manual,
-        mandatory: false,
-        ttl_seconds: None,
-        position: 0,
-        template: None,
-    }
+    MessageType { code: format!("type-{place}"), title: format!("Type {place}"), ..MessageType::default() }
 }
 
 async fn fill(url: &str) -> Result<Scene> {

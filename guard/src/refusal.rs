@@ -49,7 +49,7 @@ impl Refusal {
 
     /// A variable with a value that it cannot have; `extensions.field` has the path to it.
     pub(crate) fn variable(path: &str, message: &str) -> Self {
-        Self::new("BAD_USER_INPUT", message, None).with("field", path)
+        Self::new("BAD_USER_INPUT", format!("`{path}` {message}"), None).with("field", path)
     }
 
     /// What the library found wrong with a document, as far as it fits.

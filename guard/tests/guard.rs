@@ -6,14 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument};
 use async_graphql::{
-    Context, EmptyMutation, EmptySubscription, InputObject, Object, Request, Schema, SchemaBuilder, SimpleObject,
-    Value, Variables,
+    ComplexObject, Context, EmptyMutation, EmptySubscription, InputObject, Object, Request, Schema, SchemaBuilder,
+    SimpleObject, Value, Variables,
 };
 use guard::{Costs, Dear, Guard, Limits, Passed, Refusal, Validator};
 
 #[derive(SimpleObject)]
+#[graphql(complex)]
 struct Book {
     title: String,
+}
+
+#[ComplexObject]
+impl Book {
+    async fn similar(&self) -> Vec<Book> {
+        Vec::new()
+    }
 }
 
 #[derive(InputObject)]
@@ -149,4 +157,15 @@ async fn an_operation_costs_what_it_may_have_rows() {
 
 fn variables(text: &str) -> Variables {
     Variables::from_json(serde_json::from_str(text).expect("it is JSON"))
+}
+
+#[tokio::test]
+async fn an_object_is_asked_for_within_itself_only_so_often() {
+    let guard = guard(Limits { recursion: 3, ..Limits::default() });
+    let nested = |levels: usize| {
+        Request::new(format!("{{ books {{ {} title {} }} }}", "similar { ".repeat(levels), "} ".repeat(levels)))
+    };
+    assert!(pass(&guard, &nested(3)).await.is_ok());
+    let refusal = pass(&guard, &nested(4)).await.expect_err("it is too deep");
+    assert_eq!(why(refusal), ("GRAPHQL_VALIDATION_FAILED".into(), Some("recursion".into())));
 }

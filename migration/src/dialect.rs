@@ -1,13 +1,15 @@
 //! Where the three databases want different words for the same table.
 
-use sea_orm_migration::prelude::*;
-use sea_orm_migration::sea_orm::DbBackend;
+use sea_orm::sea_query::{ColumnDef, Index, IndexCreateStatement, Table, TableCreateStatement};
+use sea_orm::{DbBackend, DbErr};
+
+use crate::migrator::SchemaManager;
 
 /// Starts a table whose text compares byte by byte, as ids must: MySQL's own default takes `Ada` for `ada`.
 pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
     let mut table = Table::create();
     table.table(name);
-    if manager.get_database_backend() == DbBackend::MySql {
+    if manager.backend() == DbBackend::MySql {
         table.character_set("utf8mb4").collate("utf8mb4_bin");
     }
     table
@@ -18,7 +20,7 @@ pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStat
 /// MySQL keeps every table so. SQLite must be told, or it keeps the rows apart and writes the key twice.
 pub fn clustered(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
     let mut table = table(manager, name);
-    if manager.get_database_backend() == DbBackend::Sqlite {
+    if manager.backend() == DbBackend::Sqlite {
         table.extra("WITHOUT ROWID");
     }
     table
@@ -86,13 +88,13 @@ pub async fn index(
     table: &'static str,
     columns: &[&'static str],
 ) -> Result<(), DbErr> {
-    manager.create_index(index_columns(Index::create().name(name).table(table), columns)).await
+    manager.execute(index_columns(Index::create().name(name).table(table), columns)).await
 }
 
 /// Drops tables, newest first.
 pub async fn drop(manager: &SchemaManager<'_>, tables: &[&'static str]) -> Result<(), DbErr> {
     for table in tables {
-        manager.drop_table(Table::drop().table(*table).take()).await?;
+        manager.execute(Table::drop().table(*table).take()).await?;
     }
     Ok(())
 }

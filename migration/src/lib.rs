@@ -1,10 +1,7 @@
 //! How the tables come to be: one file a change, each with its way back, on SQLite, PostgreSQL and MySQL.
 //!
 //! The files are applied in the order of the list below and never edited once released.
-#![expect(elided_lifetimes_in_paths, reason = "the trait to implement elides it, and the two must agree")]
-
-pub use sea_orm_migration::prelude::MigratorTrait;
-use sea_orm_migration::prelude::*;
+pub use migrator::{applied, down, up};
 
 mod dialect;
 mod m20261121_000001_tenant_and_users;
@@ -19,25 +16,39 @@ mod m20261121_000012_remembered_overviews;
 mod m20261122_000013_jobs;
 mod m20261122_000016_profile_version;
 mod m20261122_000017_used_actions;
+mod m20261123_000018_look_of_types;
+mod m20261123_000019_rules;
+mod m20261123_000020_lanes;
+mod m20261123_000021_mail;
+mod migrator;
 
-/// All migrations, oldest first.
-pub struct Migrator;
+use migrator::MigrationTrait;
 
-impl MigratorTrait for Migrator {
-    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![
-            Box::new(m20261121_000001_tenant_and_users::Migration),
-            Box::new(m20261121_000002_catalogue::Migration),
-            Box::new(m20261121_000003_channel::Migration),
-            Box::new(m20261121_000004_notification::Migration),
-            Box::new(m20261121_000005_inbox::Migration),
-            Box::new(m20261121_000006_server::Migration),
-            Box::new(m20261121_000010_view::Migration),
-            Box::new(m20261121_000011_after_sending::Migration),
-            Box::new(m20261121_000012_remembered_overviews::Migration),
-            Box::new(m20261122_000013_jobs::Migration),
-            Box::new(m20261122_000016_profile_version::Migration),
-            Box::new(m20261122_000017_used_actions::Migration),
-        ]
-    }
+macro_rules! migrations {
+    ($($name:ident,)*) => { &[$((stringify!($name), &$name::Migration),)*] };
+}
+
+/// All migrations and their names, oldest first.
+const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
+    m20261121_000001_tenant_and_users,
+    m20261121_000002_catalogue,
+    m20261121_000003_channel,
+    m20261121_000004_notification,
+    m20261121_000005_inbox,
+    m20261121_000006_server,
+    m20261121_000010_view,
+    m20261121_000011_after_sending,
+    m20261121_000012_remembered_overviews,
+    m20261122_000013_jobs,
+    m20261122_000016_profile_version,
+    m20261122_000017_used_actions,
+    m20261123_000018_look_of_types,
+    m20261123_000019_rules,
+    m20261123_000020_lanes,
+    m20261123_000021_mail,
+];
+
+/// The names of all migrations, oldest first.
+pub fn names() -> impl DoubleEndedIterator<Item = &'static str> {
+    MIGRATIONS.iter().map(|(name, _)| *name)
 }

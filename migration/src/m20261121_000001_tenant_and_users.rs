@@ -1,17 +1,19 @@
 //! Tenants, each the head of a log, and their users.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::ColumnDef;
 
 use crate::dialect::{drop, id, number, number_from, string, string_or_none, table, unique};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "tenant")
                     .col(id())
                     .col(string("code", 128))
@@ -26,7 +28,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 table(manager, "users")
                     .col(id())
                     .col(number("tenant_id"))
@@ -44,7 +46,7 @@ impl MigrationTrait for Migration {
             .await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["users", "tenant"]).await
     }
 }

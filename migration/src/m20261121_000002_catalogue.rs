@@ -1,20 +1,22 @@
 //! What a tenant sends and how its users take it: message types, reasons, actions, preferences.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::ColumnDef;
 
 use crate::dialect::{
     clustered, drop, flag, id, number, number_or_none, primary, small, string, string_or_none, table, text_or_none,
     unique,
 };
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "message_type")
                     .col(id())
                     .col(number("tenant_id"))
@@ -33,7 +35,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 table(manager, "reason")
                     .col(id())
                     .col(number("tenant_id"))
@@ -44,7 +46,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 table(manager, "action")
                     .col(id())
                     .col(number("tenant_id"))
@@ -55,7 +57,7 @@ impl MigrationTrait for Migration {
             .await?;
         for (name, owner) in [("default_preference", "tenant_id"), ("preference", "user_id")] {
             manager
-                .create_table(
+                .execute(
                     clustered(manager, name)
                         .col(number(owner))
                         .col(small("scope"))
@@ -69,7 +71,7 @@ impl MigrationTrait for Migration {
         Ok(())
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["preference", "default_preference", "action", "reason", "message_type"]).await
     }
 }

@@ -1,17 +1,18 @@
 //! Channels and who listens to them.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
 
 use crate::dialect::{clustered, drop, id, index, number, primary, small, string, string_or_none, table, unique};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "channel")
                     .col(id())
                     .col(number("tenant_id"))
@@ -24,7 +25,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "subscription")
                     .col(number("user_id"))
                     .col(number("channel_id"))
@@ -36,7 +37,7 @@ impl MigrationTrait for Migration {
             .await?;
         index(manager, "subscription_channel", "subscription", &["channel_id"]).await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "group_subscription")
                     .col(number("group_channel_id"))
                     .col(number("target_channel_id"))
@@ -48,7 +49,7 @@ impl MigrationTrait for Migration {
         index(manager, "group_subscription_target", "group_subscription", &["target_channel_id"]).await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["group_subscription", "subscription", "channel"]).await
     }
 }

@@ -1,19 +1,21 @@
 //! What was sent, and the log it was published to.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::ColumnDef;
 
 use crate::dialect::{
     clustered, drop, index, number, number_or_none, primary, small, string_or_none, table, text_or_none, unique,
 };
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "notification")
                     .col(number("tenant_id"))
                     .col(number("id"))
@@ -47,7 +49,7 @@ impl MigrationTrait for Migration {
         index(manager, "notification_target", "notification", &["tenant_id", "target_type", "target_id", "seq"])
             .await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "publication")
                     .col(number("channel_id"))
                     .col(number("seq"))
@@ -63,7 +65,7 @@ impl MigrationTrait for Migration {
         index(manager, "publication_seq", "publication", &["tenant_id", "seq", "channel_id"]).await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["publication", "notification"]).await
     }
 }

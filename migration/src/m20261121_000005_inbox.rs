@@ -1,17 +1,18 @@
 //! Each user's inbox, and what they have read of it at once.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
 
 use crate::dialect::{clustered, drop, index, number, number_or_none, primary, small};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "inbox_item")
                     .col(number("user_id"))
                     .col(number("seq"))
@@ -26,7 +27,7 @@ impl MigrationTrait for Migration {
             .await?;
         index(manager, "inbox_item_state", "inbox_item", &["user_id", "type_id", "state", "seq", "expires_at"]).await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "read_mark")
                     .col(number("user_id"))
                     .col(number("type_id"))
@@ -38,7 +39,7 @@ impl MigrationTrait for Migration {
             .await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["read_mark", "inbox_item"]).await
     }
 }

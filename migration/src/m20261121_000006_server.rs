@@ -1,17 +1,19 @@
 //! What the nodes over one database have in common: so far its name, by which they know each other on a shared Redis.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::Query;
 
 use crate::dialect::{drop, string, table};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "server").col(string("name", 64).primary_key().take()).col(string("value", 256)).take(),
             )
             .await?;
@@ -26,7 +28,7 @@ impl MigrationTrait for Migration {
         manager.execute(row).await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["server"]).await
     }
 }

@@ -1,18 +1,19 @@
 //! Views that read themselves: chats, feeds and news pages, and who is in them.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
 
 use crate::dialect::{clustered, drop, flag, id, index, number, number_from, number_or_none, primary, string, table};
 use crate::dialect::{text_or_none, unique};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "view")
                     .col(id())
                     .col(number("tenant_id"))
@@ -28,7 +29,7 @@ impl MigrationTrait for Migration {
             .await?;
         index(manager, "view_touched_at", "view", &["touched_at"]).await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "view_visit")
                     .col(number("user_id"))
                     .col(number("view_id"))
@@ -41,7 +42,7 @@ impl MigrationTrait for Migration {
             .await?;
         index(manager, "view_visit_view", "view_visit", &["view_id", "user_id"]).await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "view_code")
                     .col(number("tenant_id"))
                     .col(string("code", 128))
@@ -51,7 +52,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "activity_key")
                     .col(number("view_id"))
                     .col(string("idempotency_key", 128))
@@ -64,7 +65,7 @@ impl MigrationTrait for Migration {
         index(manager, "activity_key_created_at", "activity_key", &["created_at"]).await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["activity_key", "view_code", "view_visit", "view"]).await
     }
 }

@@ -1,10 +1,12 @@
 //! What becomes of a notification after it was sent: schedule, amendments, counts, and the chores of the server.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::{ColumnDef, Index, Query, Table};
 
 use crate::dialect::{clustered, drop, flag, id, index, number, number_from, number_or_none, primary, string, table};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
 /// Columns that tables of before get.
@@ -24,15 +26,15 @@ fn columns() -> Vec<(&'static str, &'static str, ColumnDef)> {
     ]
 }
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         for (table, _, mut column) in columns() {
-            manager.alter_table(Table::alter().table(table).add_column(&mut column).take()).await?;
+            manager.execute(Table::alter().table(table).add_column(&mut column).take()).await?;
         }
         index(manager, "notification_expires_at", "notification", &["expires_at"]).await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "schedule")
                     .col(number("tenant_id"))
                     .col(number("notification_id"))
@@ -43,7 +45,7 @@ impl MigrationTrait for Migration {
             .await?;
         index(manager, "schedule_publish_at", "schedule", &["publish_at"]).await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "recipient")
                     .col(number("tenant_id"))
                     .col(number("notification_id"))
@@ -53,7 +55,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "amendment")
                     .col(number("tenant_id"))
                     .col(number("seq"))
@@ -63,7 +65,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 clustered(manager, "tally_span")
                     .col(number("user_id"))
                     .col(flag("is_read"))
@@ -76,7 +78,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 table(manager, "tally")
                     .col(id())
                     .col(number("tenant_id"))
@@ -87,7 +89,7 @@ impl MigrationTrait for Migration {
             )
             .await?;
         manager
-            .create_table(
+            .execute(
                 table(manager, "chore")
                     .col(string("name", 64).primary_key().take())
                     .col(number_from("due_at", 0))
@@ -101,11 +103,11 @@ impl MigrationTrait for Migration {
         manager.execute(chores).await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         drop(manager, &["chore", "tally", "tally_span", "amendment", "recipient", "schedule"]).await?;
-        manager.drop_index(Index::drop().name("notification_expires_at").table("notification").to_owned()).await?;
+        manager.execute(Index::drop().name("notification_expires_at").table("notification").to_owned()).await?;
         for (table, name, _) in columns().into_iter().rev() {
-            manager.alter_table(Table::alter().table(table).drop_column(name).take()).await?;
+            manager.execute(Table::alter().table(table).drop_column(name).take()).await?;
         }
         Ok(())
     }

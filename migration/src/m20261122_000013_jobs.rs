@@ -1,21 +1,23 @@
 //! Work that outlives the request that began it, and by what it is known that nobody was erased meanwhile.
 
-use sea_orm_migration::prelude::*;
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::{Expr, ExprTrait, Index, Query, Table};
 
 use crate::dialect::{drop, id, index, number, number_from, small, string_or_none, table};
+use crate::migrator::{MigrationTrait, SchemaManager};
 
-#[derive(DeriveMigrationName)]
 pub struct Migration;
 
 /// Channels that are deleted already are jobs like those that will be: kind 1 of jobs for kind 9 of channels.
 const DELETED: &str = "INSERT INTO job (tenant_id, kind, subject_id, created_at) \
                        SELECT c.tenant_id, 1, c.id, c.created_at FROM channel c WHERE c.kind = 9";
 
-#[async_trait::async_trait]
+#[async_trait]
 impl MigrationTrait for Migration {
-    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
-            .create_table(
+            .execute(
                 table(manager, "job")
                     .col(id())
                     .col(number("tenant_id"))
@@ -29,19 +31,19 @@ impl MigrationTrait for Migration {
             )
             .await?;
         index(manager, "job_name", "job", &["tenant_id", "kind", "name"]).await?;
-        manager.get_connection().execute_unprepared(DELETED).await?;
+        manager.execute_unprepared(DELETED).await?;
         let chore = Query::insert().into_table("chore").columns(["name"]).values_panic(["orphans".into()]).take();
         manager.execute(chore).await?;
-        manager.alter_table(Table::alter().table("tenant").add_column(number_from("erased_count", 0)).take()).await?;
+        manager.execute(Table::alter().table("tenant").add_column(number_from("erased_count", 0)).take()).await?;
         // The members of a channel are gone through in the order of their ids.
         index(manager, "subscription_channel_user", "subscription", &["channel_id", "user_id"]).await?;
-        manager.drop_index(Index::drop().name("subscription_channel").table("subscription").to_owned()).await
+        manager.execute(Index::drop().name("subscription_channel").table("subscription").to_owned()).await
     }
 
-    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         index(manager, "subscription_channel", "subscription", &["channel_id"]).await?;
-        manager.drop_index(Index::drop().name("subscription_channel_user").table("subscription").to_owned()).await?;
-        manager.alter_table(Table::alter().table("tenant").drop_column("erased_count").take()).await?;
+        manager.execute(Index::drop().name("subscription_channel_user").table("subscription").to_owned()).await?;
+        manager.execute(Table::alter().table("tenant").drop_column("erased_count").take()).await?;
         let chore = Query::delete().from_table("chore").and_where(Expr::col("name").eq("orphans")).take();
         manager.execute(chore).await?;
         drop(manager, &["job"]).await

@@ -4,16 +4,21 @@ mod caches;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use sea_orm::DbBackend;
 
 use crate::auth::Verifier;
 use crate::clock::{Agreed, Clock, Millis};
-use crate::config::Config;
 use crate::config::operations::Operations;
+use crate::config::{Config, DatabaseConfig};
 use crate::database::{self, Database};
+use crate::egress::Egress;
 use crate::error::Result;
 use crate::hub::Hub;
+use crate::mail::Mail;
+use crate::source::Sources;
 use crate::telemetry::metrics::Metrics;
+use crate::vault::Vault;
 pub use caches::Caches;
 
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
@@ -31,6 +36,14 @@ pub struct App {
     pub verifier: Verifier,
     /// What users may run, where they may not run everything.
     pub operations: Option<Operations>,
+    /// What rules read.
+    pub sources: Sources,
+    /// Requests to addresses that users have named.
+    pub egress: Egress,
+    /// Letters, over relays that tenants have named.
+    pub mail: Mail,
+    /// Secrets of tenants, as the database keeps them.
+    pub vault: Vault,
     /// What need not be read again.
     pub caches: Caches,
     /// Tells sessions, here and on other nodes, that there is news.
@@ -41,21 +54,30 @@ pub struct App {
 
 impl App {
     /// Checks the settings, opens the database and applies what migrations are missing.
-    pub async fn start(config: Config, clock: Clock) -> Result<Arc<Self>> {
-        config.check()?;
-        let db = database::connect(config.database.url(), config.database.connections).await?;
-        db.migrate().await?;
-        Self::over(db, config, clock).await
+    pub fn start(config: Config, clock: Clock) -> BoxFuture<'static, Result<Arc<Self>>> {
+        Box::pin(async move {
+            config.check()?;
+            let db = migrated(&config.database).await?;
+            Self::over(db, config, clock).await
+        })
     }
 
     /// The same over a database that is open and migrated already. Its statements are counted from now on.
-    pub async fn over(mut db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
+    pub fn over(db: Database, config: Config, clock: Clock) -> BoxFuture<'static, Result<Arc<Self>>> {
+        Box::pin(Self::made_over(db, config, clock))
+    }
+
+    async fn made_over(mut db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
         config.check()?;
         let verifier = Verifier::new(&config.auth).await?;
         let operations = match &config.wire.operations {
             Some(path) => Some(Operations::open(path).await?),
             None => None,
         };
+        let sources = Sources::read(&config.sources, &|name| std::env::var_os(name))?;
+        let egress = Egress::new(&config.egress)?;
+        let mail = Mail::new(egress.clone());
+        let vault = Vault::new(&config.keys)?;
         let caches = Caches::new(&config.limits);
         let metrics = Metrics::default();
         let statements = metrics.statements.clone();
@@ -66,7 +88,21 @@ impl App {
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
         let hub = Arc::new(Hub::new(has_bus));
         db.tells(hub.clone());
-        let app = Arc::new(Self { config, db, clock, agreed, verifier, operations, caches, hub, metrics });
+        let app = Arc::new(Self {
+            config,
+            db,
+            clock,
+            agreed,
+            verifier,
+            operations,
+            sources,
+            egress,
+            mail,
+            vault,
+            caches,
+            hub,
+            metrics,
+        });
         app.compare_clocks().await?;
         Ok(app)
     }
@@ -91,4 +127,18 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// Opens the database, and migrates it: past the pooler, where there is a way.
+async fn migrated(config: &DatabaseConfig) -> Result<Database> {
+    let db = database::open(config).await?;
+    let Some(direct) = config.directly() else {
+        db.migrate().await?;
+        return Ok(db);
+    };
+    let direct = database::open(&direct).await?;
+    direct.migrate().await?;
+    db.is(&direct).await?;
+    direct.close().await;
+    Ok(db)
 }

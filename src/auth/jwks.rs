@@ -44,6 +44,7 @@ pub(super) struct Jwks {
 
 #[derive(Debug)]
 struct Remote {
+    source: JwksSource,
     url: String,
     client: reqwest::Client,
     /// When it was last asked. Held while asking, so that one request at a time goes out.
@@ -54,19 +55,32 @@ impl Jwks {
     /// Reads a file, which must hold a usable key, or prepares to ask a URL, which may be away.
     pub async fn open(source: &JwksSource) -> Result<Self> {
         match source {
-            JwksSource::File(path) => Ok(Self { keys: RwLock::new(Arc::new(from_file(path).await?)), remote: None }),
+            JwksSource::File(path) => {
+                Ok(Self { keys: RwLock::new(Arc::new(from_file(source, path).await?)), remote: None })
+            }
             JwksSource::Url(url) => {
-                let client = reqwest::Client::builder()
-                    .timeout(FETCH_TIMEOUT)
-                    .redirect(reqwest::redirect::Policy::none())
-                    .build()
-                    .map_err(|error| Error::Config(format!("TIDINGS_JWKS cannot be asked: {error}")))?;
-                let remote = Remote { url: url.clone(), client, asked_at: tokio::sync::Mutex::new(None) };
+                let remote = Remote {
+                    source: source.clone(),
+                    url: url.clone(),
+                    client: client()?,
+                    asked_at: tokio::sync::Mutex::new(None),
+                };
                 let jwks = Self { keys: RwLock::default(), remote: Some(remote) };
                 jwks.refresh(DateTime::UNIX_EPOCH).await;
                 Ok(jwks)
             }
         }
+    }
+
+    /// How many usable keys there are; a failure where its source cannot be asked now, or has none.
+    pub async fn count(source: &JwksSource) -> Result<usize> {
+        let url = match source {
+            JwksSource::File(path) => return Ok(from_file(source, path).await?.len()),
+            JwksSource::Url(url) => url,
+        };
+        let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}"));
+        let text = fetch(&client()?, url).await.map_err(unusable)?;
+        Ok(usable(&text).map_err(unusable)?.len())
     }
 
     /// The key with this id and algorithm; without an id, the only one with the algorithm.
@@ -105,18 +119,23 @@ impl Jwks {
             return;
         }
         *asked_at = Some(now);
-        match fetch(remote).await.and_then(|text| usable(&text)) {
+        match fetch(&remote.client, &remote.url).await.and_then(|text| usable(&text)) {
             Ok(keys) => *self.keys.write() = Arc::new(keys),
-            Err(why) => tracing::warn!(url = remote.url, why, "the JWKS cannot be refreshed, known keys go on"),
+            Err(why) => tracing::warn!(at = %remote.source, why, "the JWKS cannot be refreshed, known keys go on"),
         }
     }
 }
 
-async fn fetch(remote: &Remote) -> Result<String, String> {
-    let answer = remote.client.get(&remote.url).send().await.and_then(reqwest::Response::error_for_status);
-    let mut answer = answer.map_err(|error| error.to_string())?;
+fn client() -> Result<reqwest::Client> {
+    let client = reqwest::Client::builder().timeout(FETCH_TIMEOUT).redirect(reqwest::redirect::Policy::none());
+    client.build().map_err(|error| Error::Config(format!("TIDINGS_JWKS cannot be asked: {error}")))
+}
+
+async fn fetch(client: &reqwest::Client, url: &str) -> Result<String, String> {
+    let answer = client.get(url).send().await.and_then(reqwest::Response::error_for_status);
+    let mut answer = answer.map_err(why)?;
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| error.to_string())? {
+    while let Some(chunk) = answer.chunk().await.map_err(why)? {
         body.extend_from_slice(&chunk);
         if body.len() > ANSWER_BYTES {
             return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
@@ -125,8 +144,15 @@ async fn fetch(remote: &Remote) -> Result<String, String> {
     String::from_utf8(body).map_err(|error| error.to_string())
 }
 
-async fn from_file(path: &Path) -> Result<Vec<Key>> {
-    let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {} cannot be used: {why}", path.display()));
+/// An error with what caused it, of which the first says only that something failed; without the URL, for it may have a password.
+fn why(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+}
+
+async fn from_file(source: &JwksSource, path: &Path) -> Result<Vec<Key>> {
+    let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}"));
     let text = tokio::fs::read_to_string(path).await.map_err(|error| unusable(error.to_string()))?;
     usable(&text).map_err(unusable)
 }

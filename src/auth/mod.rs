@@ -10,13 +10,15 @@ mod role;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::AuthConfig;
+use crate::config::{AuthConfig, JwksSource};
 use crate::error::{Error, Result};
 use claims::Unique;
 use jwks::Jwks;
@@ -63,7 +65,8 @@ enum Audience {
 /// Tells good tokens from bad ones.
 #[derive(Debug)]
 pub struct Verifier {
-    secret: Option<DecodingKey>,
+    /// The secret, and the one that it replaces.
+    secrets: Vec<DecodingKey>,
     jwks: Option<Jwks>,
     issuer: Option<String>,
     audience: Option<String>,
@@ -76,8 +79,9 @@ impl Verifier {
             Some(source) => Some(Jwks::open(source).await?),
             None => None,
         };
+        let secrets = [&config.secret, &config.previous_secret].into_iter().flatten();
         Ok(Self {
-            secret: config.secret.as_ref().map(|secret| DecodingKey::from_secret(secret.as_bytes())),
+            secrets: secrets.map(|secret| DecodingKey::from_secret(secret.as_bytes())).collect(),
             jwks,
             issuer: config.issuer.clone(),
             audience: config.audience.clone(),
@@ -94,22 +98,34 @@ impl Verifier {
         if header.crit.is_some() || header.extras.inner().contains_key("crit") {
             return Err(refuse("the token asks for extensions that are not known here"));
         }
-        let key = self.key(&header, now).await?;
+        let keys = self.keys(&header, now).await?;
         let mut validation = Validation::new(header.alg);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
-        let Unique(claims) = decode(token, &key, &validation).map_err(|error| unreadable(error.kind()))?.claims;
-        self.check(Value::Object(claims), now.timestamp())
+        let mut why = ErrorKind::InvalidSignature;
+        for key in &*keys {
+            match decode::<Unique>(token, key, &validation).map_err(jsonwebtoken::errors::Error::into_kind) {
+                Ok(token) => return self.check(Value::Object(token.claims.0), now.timestamp()),
+                Err(error) => why = error,
+            }
+            if !matches!(why, ErrorKind::InvalidSignature) {
+                break;
+            }
+        }
+        Err(unreadable(&why))
     }
 
-    /// The key that a token must have been signed with, by the algorithm that it names.
-    async fn key(&self, header: &Header, now: DateTime<Utc>) -> Result<DecodingKey> {
+    /// The keys with one of which a token must have been signed, by the algorithm that it names.
+    async fn keys(&self, header: &Header, now: DateTime<Utc>) -> Result<Cow<'_, [DecodingKey]>> {
         let unknown = || Error::Unauthenticated("the token was signed with a key that is not known here".into());
-        match (header.alg, &self.secret, &self.jwks) {
-            (Algorithm::HS256, Some(secret), _) => Ok(secret.clone()),
-            (Algorithm::HS256, None, _) | (_, _, None) => Err(unknown()),
-            (algorithm, _, Some(jwks)) => jwks.key(header.kid.as_deref(), algorithm, now).await.ok_or_else(unknown),
+        match (header.alg, &*self.secrets, &self.jwks) {
+            (Algorithm::HS256, secrets @ [_, ..], _) => Ok(secrets.into()),
+            (Algorithm::HS256, [], _) | (_, _, None) => Err(unknown()),
+            (algorithm, _, Some(jwks)) => {
+                let key = jwks.key(header.kid.as_deref(), algorithm, now).await.ok_or_else(unknown)?;
+                Ok(vec![key].into())
+            }
         }
     }
 
@@ -158,11 +174,42 @@ fn unreadable(why: &ErrorKind) -> Error {
 }
 
 fn malformed(error: &serde_json::Error) -> Error {
-    Error::Unauthenticated(format!("a claim is missing or malformed: {error}"))
+    let told = error.to_string();
+    // Where in the payload means nothing to whoever sees only the token.
+    let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
+    Error::Unauthenticated(format!("a claim is missing or malformed: {what}"))
 }
 
-/// A token signed by HS256 with the shared secret.
+/// How many keys a JWKS has that tokens may be signed with, asked for now; fails where there is none.
+pub async fn count_keys(source: &JwksSource) -> Result<usize> {
+    Jwks::count(source).await
+}
+
+/// A token as a server with these settings believes it: signed by their secret, issued by whom and meant for whom they ask for.
+///
+/// Fails with `Config` where there is no secret.
+pub fn issue(config: &AuthConfig, claims: &Claims) -> Result<String> {
+    #[derive(Serialize)]
+    struct Issued<'a> {
+        #[serde(flatten)]
+        claims: &'a Claims,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        iss: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        aud: Option<&'a str>,
+    }
+    config.check()?;
+    let none = || Error::Config("set TIDINGS_SECRET, of at least 32 bytes, to sign tokens".into());
+    let secret = config.secret.as_deref().ok_or_else(none)?;
+    signed(secret, &Issued { claims, iss: config.issuer.as_deref(), aud: config.audience.as_deref() })
+}
+
+/// A token signed by HS256 with a secret, with these claims and no others.
 pub fn sign(secret: &str, claims: &Claims) -> Result<String> {
+    signed(secret, claims)
+}
+
+fn signed(secret: &str, claims: &impl Serialize) -> Result<String> {
     let key = EncodingKey::from_secret(secret.as_bytes());
     encode(&Header::new(Algorithm::HS256), claims, &key).map_err(Error::internal)
 }

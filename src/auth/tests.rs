@@ -181,7 +181,7 @@ async fn issuer_and_audience_count_where_they_are_configured() {
         secret: Some(SECRET.into()),
         issuer: Some("https://id.acme.test".into()),
         audience: Some("tidings".into()),
-        jwks: None,
+        ..AuthConfig::default()
     };
     let verifier = Verifier::new(&config).await.unwrap();
     let mut good = with("iss", json!("https://id.acme.test"));

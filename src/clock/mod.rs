@@ -58,6 +58,13 @@ impl Clock {
     }
 }
 
+/// The instant of a text as RFC 3339 has it; else what it must be.
+pub fn instant(text: &str) -> Result<Millis, &'static str> {
+    let instant = DateTime::parse_from_rfc3339(text);
+    let instant = instant.map_err(|_| "must be an instant such as 2026-11-21T08:30:00.000Z (RFC 3339)")?;
+    Ok(instant.timestamp_millis())
+}
+
 /// As the calendar has it. Instants outside of chrono's 262,000 years do not come from us.
 pub fn calendar(at: Millis) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at).unwrap_or_default()

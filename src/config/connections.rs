@@ -1,10 +1,24 @@
 //! How many may be connected, and from where.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use clap::Args;
 use ipnet::IpNet;
+
+use crate::error::Error;
+
+/// Where the server is found.
+#[derive(Args, Clone, Debug)]
+pub struct ListenConfig {
+    /// Address and port to listen on.
+    #[arg(id = "listen", long = "listen", env = "TIDINGS_LISTEN", default_value = "127.0.0.1:8080", value_parser = address)]
+    pub address: SocketAddr,
+    /// Another address and port, on which only `/healthz`, `/readyz` and `/metrics` are served; `/metrics` then is nowhere else.
+    #[arg(id = "admin_listen", long = "admin-listen", env = "TIDINGS_ADMIN_LISTEN", value_parser = address)]
+    pub admin: Option<SocketAddr>,
+}
 
 /// Settings of connections; docs/limits.md says what each protects.
 #[derive(Args, Clone, Debug)]
@@ -19,12 +33,46 @@ pub struct ConnectionsConfig {
     /// everybody's; `none` for none.
     #[arg(long, env = "TIDINGS_PROXIES", default_value = Networks::OWN)]
     pub proxies: Networks,
-    /// Another address and port, on which only `/healthz`, `/readyz` and `/metrics` are served; `/metrics` then is nowhere else.
-    #[arg(long, env = "TIDINGS_ADMIN_LISTEN")]
-    pub admin_listen: Option<SocketAddr>,
+    /// Seconds after SIGTERM for which `/readyz` says no while everything goes on, so that balancers look elsewhere first.
+    #[arg(long, env = "TIDINGS_DRAIN_SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
+    pub drain_seconds: u16,
     /// Milliseconds of what connections take for a second. For tests of their time-outs, and for nothing else.
     #[arg(long, env = "TIDINGS_CONNECTION_SECOND_MILLIS", hide = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub connection_second_millis: u64,
+}
+
+impl ListenConfig {
+    /// Finds two that are the same.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.admin == Some(self.address) && self.address.port() != 0 {
+            return Err(Error::Config("TIDINGS_LISTEN and TIDINGS_ADMIN_LISTEN are the same address".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A name that has no address, which it may have in a moment.
+#[derive(Debug, thiserror::Error)]
+#[error("no address of this name is found: {0}")]
+pub struct NotFound(String);
+
+/// Where to listen. A name (`localhost:8080`) is looked up once: of its addresses the first of IPv4 counts, if there is one.
+///
+/// Fails with [`NotFound`] where another try may help.
+pub fn address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Send + Sync>> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let known: Vec<SocketAddr> = match text.to_socket_addrs() {
+        Ok(known) => known.collect(),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            let form = "must be an address and port such as 127.0.0.1:8080 or localhost:8080";
+            return Err(format!("{form}: {error}").into());
+        }
+        Err(error) => return Err(NotFound(error.to_string()).into()),
+    };
+    let best = known.iter().find(|address| address.is_ipv4()).or(known.first());
+    best.copied().ok_or_else(|| NotFound("it has none".into()).into())
 }
 
 /// A list of networks.
@@ -59,7 +107,17 @@ impl FromStr for Networks {
 
 #[cfg(test)]
 mod tests {
-    use super::Networks;
+    use super::{Networks, address};
+
+    #[test]
+    fn one_listens_at_addresses_and_at_names() {
+        assert_eq!(address("[::1]:80").unwrap(), "[::1]:80".parse().unwrap());
+        assert_eq!(address("localhost:8080").unwrap(), "127.0.0.1:8080".parse().unwrap());
+        for wrong in ["", "8080", "localhost", "localhost:http", "localhost:99999"] {
+            assert!(address(wrong).unwrap_err().to_string().starts_with("must be an address and port"), "{wrong}");
+        }
+        assert!(address("no such name:1").unwrap_err().is::<super::NotFound>());
+    }
 
     #[test]
     fn networks_are_lists_of_addresses_and_prefixes() {

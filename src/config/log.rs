@@ -7,12 +7,7 @@ use clap::{Args, ValueEnum};
 pub struct LogConfig {
     /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters by module. `tidings::request=debug` adds a line
     /// a request.
-    #[arg(
-        long,
-        env = "TIDINGS_LOG",
-        default_value = "info,h2=error,sea_orm_migration=warn,opentelemetry=warn",
-        global = true
-    )]
+    #[arg(long, env = "TIDINGS_LOG", default_value = "info,h2=error,opentelemetry=warn", global = true)]
     pub log: String,
     /// How lines of the log are written.
     #[arg(long, env = "TIDINGS_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, global = true)]

@@ -1,30 +1,39 @@
 //! Settings: read from the environment or the command line once, at start-up, and nowhere else.
 
 mod connections;
+mod egress;
+mod files;
+mod keys;
 mod limits;
 mod log;
 pub mod operations;
+mod sources;
 mod wire;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-pub use connections::{ConnectionsConfig, Networks};
+pub use connections::{ConnectionsConfig, ListenConfig, Networks, NotFound};
+pub use egress::{Destinations, EgressConfig};
+pub use files::{Environment, FilesConfig, with_files};
+pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
+pub use sources::{SourceSettings, SourcesConfig};
 pub use wire::WireConfig;
+
+/// The least bytes of a secret of HS256 tokens (RFC 7518, section 3.2).
+const SECRET_BYTES: usize = 32;
 
 /// What `tidings serve` and `tidings doctor` go by. Every option has an environment variable.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
-    /// Address and port to listen on.
-    #[arg(long, env = "TIDINGS_LISTEN", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub listen: ListenConfig,
     #[command(flatten)]
     pub database: DatabaseConfig,
     #[command(flatten)]
@@ -60,6 +69,12 @@ pub struct Config {
     pub wire: WireConfig,
     #[command(flatten)]
     pub limits: LimitsConfig,
+    #[command(flatten)]
+    pub sources: SourcesConfig,
+    #[command(flatten)]
+    pub egress: EgressConfig,
+    #[command(flatten)]
+    pub keys: KeysConfig,
 }
 
 /// Where things are stored.
@@ -71,12 +86,72 @@ pub struct DatabaseConfig {
     /// The most database connections that this process opens.
     #[arg(long = "connections", env = "TIDINGS_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub connections: u32,
+    /// What stands between this process and PostgreSQL: `transaction` for a pooler that hands connections out by transaction.
+    #[arg(long, env = "TIDINGS_POOLER")]
+    pub pooler: Option<Pooler>,
+    /// `postgres:` URL of the same database past the pooler: for migrations, and for `LISTEN` where Redis is not set.
+    #[arg(long, env = "TIDINGS_DIRECT_URL", hide_env_values = true)]
+    pub direct_url: Option<String>,
+}
+
+/// How a pooler hands out connections. One that keeps them for whole sessions need not be told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pooler {
+    /// By transaction, as `PgBouncer` does with `pool_mode = transaction`.
+    Transaction,
 }
 
 impl DatabaseConfig {
     /// Where things are stored when nobody says otherwise: beside the program that runs.
     pub fn url(&self) -> &str {
         self.url.as_deref().unwrap_or("sqlite://tidings.db?mode=rwc")
+    }
+
+    /// Which setting the URL stands in.
+    pub fn setting(&self) -> &'static str {
+        if self.is_direct() { "TIDINGS_DIRECT_URL" } else { "DATABASE_URL" }
+    }
+
+    /// Whether the URL is the direct one.
+    pub fn is_direct(&self) -> bool {
+        self.direct_url.as_deref() == Some(self.url())
+    }
+
+    /// The same by the direct URL, where that is another.
+    pub fn directly(&self) -> Option<Self> {
+        let url = self.direct_url.clone().filter(|_| !self.is_direct())?;
+        Some(Self { url: Some(url), pooler: None, ..self.clone() })
+    }
+
+    /// The same for whoever has to know who else is connected.
+    ///
+    /// Fails with `Config` where only the pooler knows.
+    pub fn past_the_pooler(&self) -> Result<Self> {
+        match self.directly() {
+            Some(direct) => Ok(direct),
+            None if self.pooler.is_none() => Ok(self.clone()),
+            None => Err(Error::Config(
+                "behind a pooler nobody can tell who else is connected: set TIDINGS_DIRECT_URL".into(),
+            )),
+        }
+    }
+
+    /// Finds settings of poolers for databases that have none.
+    pub fn check(&self) -> Result<()> {
+        let is_postgres = |url: &str| url.starts_with("postgres:") || url.starts_with("postgresql:");
+        match (self.pooler, &self.direct_url) {
+            (None, None) => Ok(()),
+            _ if !is_postgres(self.url()) => Err(Error::Config(
+                "TIDINGS_POOLER and TIDINGS_DIRECT_URL are for PostgreSQL, which DATABASE_URL does not name".into(),
+            )),
+            (_, Some(url)) if !is_postgres(url) => {
+                Err(Error::Config("TIDINGS_DIRECT_URL must begin with postgres:".into()))
+            }
+            (Some(_), _) if self.is_direct() => {
+                Err(Error::Config("TIDINGS_DIRECT_URL must lead past the pooler, to which DATABASE_URL leads".into()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -86,8 +161,11 @@ pub struct AuthConfig {
     /// Secret of HS256 tokens, at least 32 bytes.
     #[arg(long, env = "TIDINGS_SECRET", hide_env_values = true)]
     pub secret: Option<String>,
+    /// Another secret whose HS256 tokens are believed, too, while it is being replaced: at least 32 bytes.
+    #[arg(long, env = "TIDINGS_PREVIOUS_SECRET", hide_env_values = true)]
+    pub previous_secret: Option<String>,
     /// File or http(s) URL of the JWKS whose RS256, ES256 and EdDSA tokens are believed.
-    #[arg(long, env = "TIDINGS_JWKS")]
+    #[arg(long, env = "TIDINGS_JWKS", hide_env_values = true)]
     pub jwks: Option<JwksSource>,
     /// When set, the `iss` that tokens must carry.
     #[arg(long, env = "TIDINGS_ISSUER")]
@@ -97,6 +175,21 @@ pub struct AuthConfig {
     pub audience: Option<String>,
 }
 
+impl AuthConfig {
+    /// Finds secrets that are too short to be any.
+    pub fn check(&self) -> Result<()> {
+        for (name, secret) in [("TIDINGS_SECRET", &self.secret), ("TIDINGS_PREVIOUS_SECRET", &self.previous_secret)] {
+            if let Some(secret) = secret.as_ref().filter(|secret| secret.len() < SECRET_BYTES) {
+                let bytes = secret.len();
+                let why =
+                    format!("{name} has {bytes} bytes, HS256 needs at least {SECRET_BYTES} (RFC 7518, section 3.2)");
+                return Err(Error::Config(why));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Where public keys come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JwksSource {
@@ -104,6 +197,20 @@ pub enum JwksSource {
     File(PathBuf),
     /// Fetched at start-up and again when a token names a key that is not known.
     Url(String),
+}
+
+/// The path of a file; of a URL, which may have a password in it, where it leads. A path may be a URL that was mistyped.
+impl std::fmt::Display for JwksSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) if path.to_string_lossy().contains(['@', '?']) => f.write_str("the file that it names"),
+            Self::File(path) => path.display().fmt(f),
+            Self::Url(url) => match reqwest::Url::parse(url) {
+                Ok(url) => f.write_str(&url.origin().ascii_serialization()),
+                Err(_) => f.write_str("what it names"),
+            },
+        }
+    }
 }
 
 impl std::str::FromStr for JwksSource {
@@ -132,17 +239,22 @@ impl Config {
     /// Finds what is wrong with the settings before anything is opened.
     pub fn check(&self) -> Result<()> {
         self.wire.check()?;
+        self.database.check()?;
+        self.listen.check()?;
+        self.keys.read()?;
+        if self.database.pooler.is_some() && self.database.direct_url.is_none() && self.redis_url.is_none() {
+            return Err(Error::Config(
+                "LISTEN, by which nodes hear of each other, does not work through a pooler: set TIDINGS_DIRECT_URL, or REDIS_URL"
+                    .into(),
+            ));
+        }
         match (&self.auth.secret, &self.auth.jwks) {
             (None, None) => Err(Error::Config(
                 "set TIDINGS_SECRET (at least 32 bytes) or TIDINGS_JWKS (a file or URL), so that tokens can be checked; \
                  `tidings serve --demo` needs neither"
                     .into(),
             )),
-            (Some(secret), _) if secret.len() < 32 => Err(Error::Config(format!(
-                "TIDINGS_SECRET has {} bytes, HS256 needs at least 32 (RFC 7518, section 3.2)",
-                secret.len()
-            ))),
-            _ => Ok(()),
+            _ => self.auth.check(),
         }
     }
 

@@ -4,9 +4,28 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+
+/// What Apollo's manifests say that they are.
+const MANIFEST: &str = "apollo-persisted-query-manifest";
+
+/// What a file may hold.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum List {
+    Manifest { format: String, operations: Vec<Listed> },
+    Plain(HashMap<String, String>),
+}
+
+/// An operation of a manifest.
+#[derive(Deserialize)]
+struct Listed {
+    id: String,
+    body: String,
+}
 
 /// Documents by their ids and by the SHA-256 of their text.
 #[derive(Debug, Default)]
@@ -26,12 +45,21 @@ pub fn hash(document: &str) -> String {
 }
 
 impl Operations {
-    /// Reads a file that holds one JSON object, of ids and documents.
+    /// Reads a file that holds one JSON object of ids and documents, as the compiler of Relay and GraphQL Code Generator write it, or
+    /// a manifest of Apollo's clients
+    /// (<https://www.apollographql.com/docs/graphos/platform/security/persisted-queries#manifest-format>).
     pub async fn open(path: &Path) -> Result<Self> {
         let unusable = |why: String| Error::Config(format!("TIDINGS_OPERATIONS={}: {why}", path.display()));
         let text = tokio::fs::read(path).await.map_err(|error| unusable(error.to_string()))?;
-        let listed: HashMap<String, String> = serde_json::from_slice(&text)
-            .map_err(|error| unusable(format!("is no JSON object of ids and documents: {error}")))?;
+        let listed: List = serde_json::from_slice(&text)
+            .map_err(|_| unusable("is neither a JSON object of ids and documents, nor Apollo's manifest".into()))?;
+        let listed = match listed {
+            List::Manifest { format, .. } if format != MANIFEST => {
+                return Err(unusable(format!("is a manifest of the format {format:?}, not {MANIFEST:?}")));
+            }
+            List::Manifest { operations, .. } => operations.into_iter().map(|of| (of.id, of.body)).collect(),
+            List::Plain(listed) => listed,
+        };
         let mut operations = Self::default();
         for (id, document) in listed {
             async_graphql::parser::parse_query(&document)

@@ -8,10 +8,14 @@ use crate::error::{Error, Result};
 
 /// Settings of the HTTP side.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct WireConfig {
     /// Origins of other sites whose pages may use the API (`https://app.example`), separated by commas; `*` for all.
     #[arg(long, env = "TIDINGS_ORIGINS", value_delimiter = ',')]
     pub origins: Vec<String>,
+    /// Whether pages that this machine serves may use it, too, whatever their port. For the demo alone.
+    #[arg(skip)]
+    pub local_origins: bool,
     /// Answer introspection without a token.
     #[arg(long, env = "TIDINGS_PUBLIC_SCHEMA", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = clap::builder::BoolishValueParser::new())]
     pub public_schema: bool,
@@ -21,6 +25,9 @@ pub struct WireConfig {
     /// Refuse automatic persisted queries.
     #[arg(long, env = "TIDINGS_NO_PERSISTED_QUERIES", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = clap::builder::BoolishValueParser::new())]
     pub no_persisted_queries: bool,
+    /// Serve no elements for pages of applications at /ui/1/.
+    #[arg(long, env = "TIDINGS_NO_UI", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = clap::builder::BoolishValueParser::new())]
+    pub no_ui: bool,
 }
 
 impl WireConfig {

@@ -1,6 +1,5 @@
 //! Pools set up for each database as Tidings needs them.
 
-use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -11,9 +10,12 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, pool::PoolOptions};
 
 use super::Database;
+use super::alone::{file_of, folder_of};
 use super::any::Any;
 use super::pool::Connections;
-use crate::error::{Error, Result};
+use super::pooler;
+use crate::config::DatabaseConfig;
+use crate::error::{Ailment, Error, Result, words_of};
 
 /// How long a request waits for a connection before it is told that the server is overloaded, with whatever it has waited for
 /// before in a line of others who want the same.
@@ -25,7 +27,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long that connection waits for another program that writes to the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What each connection to PostgreSQL is told.
+/// What each connection to PostgreSQL is told. Behind a pooler that is up to the pooler, by its `connect_query`: what we told a
+/// connection there, others would have.
 ///
 /// A row that others hold is waited for for 5 s, no statement takes longer than 30 s, and a transaction in which nothing happens for
 /// a minute is one whose node has gone: all of it is over on the server, too, so that whatever it locked is free again. Since
@@ -48,21 +51,51 @@ const STATEMENTS: usize = 500;
 
 /// Opens the database at `url` (`sqlite:`, `postgres:` or `mysql:`) with at most `connections` connections.
 ///
-/// Fails with `Config` where the URL is none of these or nothing answers there.
+/// Fails with `Config` where the URL is none of these or what answers there refuses us, and with `Unavailable` where nothing does.
 pub async fn connect(url: &str, connections: u32) -> Result<Database> {
+    open(&DatabaseConfig { url: Some(url.to_owned()), connections, pooler: None, direct_url: None }).await
+}
+
+/// The same by settings, which say whether there is a pooler before it.
+///
+/// Fails with `Config` also where there is one and they do not say so, and where it is one that cannot be used.
+pub async fn open(config: &DatabaseConfig) -> Result<Database> {
+    config.check()?;
+    let (url, connections) = (config.url(), config.connections);
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("sqlite") => sqlite(url, connections).await,
-        Some("postgres" | "postgresql") => postgres(url, connections).await,
+        Some("postgres" | "postgresql") => postgres(config).await,
         Some("mysql" | "mariadb") => mysql(url, connections).await,
         _ => Err(Error::Config("DATABASE_URL must begin with sqlite:, postgres: or mysql:".into())),
     }
 }
 
+/// The same for whoever only wants to look: where SQLite would make a file, there is nothing to open.
+pub async fn without_a_trace(config: &DatabaseConfig) -> Result<Option<Database>> {
+    let url = config.url();
+    let Some(file) = file_of(url).filter(|file| !file.exists()) else {
+        return open(config).await.map(Some);
+    };
+    let folder = folder_of(&file);
+    let cannot = |why: &str| Err(Error::Config(format!("there is no {}, and {why}", file.display())));
+    if !url.contains("mode=rwc") {
+        return cannot(NO_MODE);
+    }
+    #[cfg(unix)]
+    if let Err(error) = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
+        return cannot(&format!("none can be made in {}: {error}", folder.display()));
+    }
+    Ok(None)
+}
+
+/// Why SQLite does not open a file that is not there.
+const NO_MODE: &str = "the URL does not end in ?mode=rwc, by which one would be made";
+
 /// WAL, so that readers never wait for the writer; `synchronous = FULL`, so that what was acknowledged survives a
 /// loss of power.
 async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let options = SqliteConnectOptions::from_str(url)
-        .map_err(unreadable)?
+        .map_err(|error| unreadable("DATABASE_URL", &error))?
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(LOCK_TIMEOUT)
@@ -71,8 +104,24 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .statement_cache_capacity(STATEMENTS)
         .optimize_on_close(true, None)
         .disable_statement_logging();
-    let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
     let file = options.get_filename().to_owned();
+    // By mode=memory each connection would have a database of its own.
+    if file.as_os_str().is_empty() || url.contains("mode=memory") {
+        let why = "names no file; for a database that is thrown away there is sqlite::memory:";
+        return Err(Error::Config(format!("DATABASE_URL {why}")));
+    }
+    let unusable = |cause: DbErr| match cause {
+        DbErr::Conn(RuntimeErr::SqlxError(cause)) => {
+            let why = if file.exists() || url.contains("mode=") {
+                words_of(&cause)
+            } else {
+                format!("there is none, and {NO_MODE}")
+            };
+            Error::Config(format!("DATABASE_URL: {} cannot be used: {why}", file.display()))
+        }
+        other => other.into(),
+    };
+    let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
     let options = options.pragma("query_only", "on");
     let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
     Ok(Database::over(Any::Sqlite(read.clone()), Any::Sqlite(write), Any::Sqlite(read), Some(&file)))
@@ -83,24 +132,31 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
 /// PostgreSQL would plan a statement anew while it thinks that knowing the values pays. Where its statistics are behind, it
 /// does not: for a tenant that they have not heard of, it took any index that begins with the tenant for one row's, and read
 /// all that it had ever sent for each message.
-async fn postgres(url: &str, connections: u32) -> Result<Database> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(unreadable)?
+async fn postgres(config: &DatabaseConfig) -> Result<Database> {
+    let unusable = |cause| unusable(config.setting(), cause);
+    let options = PgConnectOptions::from_str(config.url())
+        .map_err(|error| unreadable(config.setting(), &error))?
         .application_name("tidings")
+        // PgBouncer refuses parameters that it does not know, and we store no fractions.
+        .extra_float_digits(None)
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
-    let aside = Connections::open(options.clone(), Some(POSTGRES), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let shared = Connections::open(options, Some(POSTGRES), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::Postgres(shared.clone()), Any::Postgres(shared), Any::Postgres(aside), None))
+    let greeting = config.pooler.is_none().then_some(POSTGRES);
+    let aside = Connections::open(options.clone(), greeting, 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    let shared = Connections::open(options, greeting, config.connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
+    let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared));
+    pooler::check(config, [aside.lend().await?, shared.lend().await?]).await?;
+    Ok(Database::over(shared.clone(), shared, aside, None))
 }
 
 /// READ COMMITTED, as on PostgreSQL: with MySQL's own REPEATABLE READ, sync would lock all that it reads, and would
 /// read a state from before it held its lock.
 async fn mysql(url: &str, connections: u32) -> Result<Database> {
     let options = MySqlConnectOptions::from_str(url)
-        .map_err(unreadable)?
+        .map_err(|error| unreadable("DATABASE_URL", &error))?
         .statement_cache_capacity(STATEMENTS)
         .disable_statement_logging();
+    let unusable = |cause| unusable("DATABASE_URL", cause);
     let aside = Connections::open(options.clone(), Some(MYSQL), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
     let shared = Connections::open(options, Some(MYSQL), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
     Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared), Any::MySql(aside), None))
@@ -133,13 +189,17 @@ fn away(cause: sqlx::Error) -> Error {
     DbErr::Conn(RuntimeErr::SqlxError(cause.into())).into()
 }
 
-fn unreadable(cause: impl Display) -> Error {
-    Error::Config(format!("DATABASE_URL cannot be used: {cause}"))
+fn unreadable(setting: &str, cause: &sqlx::Error) -> Error {
+    Error::Config(format!("{setting} cannot be used: {}", words_of(cause)))
 }
 
-fn unusable(cause: DbErr) -> Error {
+/// Why nothing could be opened: `Unavailable` where that may pass, `Config` where somebody has to mend it.
+fn unusable(setting: &str, cause: DbErr) -> Error {
     match cause {
-        DbErr::Conn(RuntimeErr::SqlxError(cause)) => unreadable(cause),
+        DbErr::Conn(RuntimeErr::SqlxError(cause)) if Ailment::of_driver(&cause).is_some() => {
+            Error::Unavailable(format!("{setting} cannot be used: {}", words_of(&cause)))
+        }
+        DbErr::Conn(RuntimeErr::SqlxError(cause)) => unreadable(setting, &cause),
         other => other.into(),
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::{timeout, timeout_at};
 
 use super::any::{Any, AnyLent};
 use super::health::Health;
+use super::lost::{TRIES, lost_to_another};
 use super::pool::hurried;
 use super::share::{Share, Shares};
 use crate::error::Ailment;
@@ -53,6 +54,19 @@ pub struct Reader {
     pub(super) health: Arc<Health>,
 }
 
+/// Runs a statement that changes nothing, and again where it lost to another one, as to a newer node that changes the tables.
+macro_rules! again {
+    ($run:expr) => {{
+        let mut tries = 0;
+        loop {
+            match $run.await {
+                Err(error) if tries < TRIES && lost_to_another(&error) => tries += 1,
+                done => break done,
+            }
+        }
+    }};
+}
+
 impl Reader {
     async fn lend(&self) -> Result<(Share, AnyLent), DbErr> {
         self.health.answers()?;
@@ -78,12 +92,12 @@ impl ConnectionTrait for Reader {
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let (_share, mut lent) = self.lend().await?;
-        self.observers.watch(&statement, self.health.bound(lent.one(&statement))).await
+        again!(self.observers.watch(&statement, self.health.bound(lent.one(&statement))))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let (_share, mut lent) = self.lend().await?;
-        self.observers.watch(&statement, self.health.bound(lent.all(&statement))).await
+        again!(self.observers.watch(&statement, self.health.bound(lent.all(&statement))))
     }
 }
 

@@ -59,6 +59,11 @@ impl Health {
         if self.is_silent.load(Ordering::Relaxed) { Some(Ailment::Away) } else { self.refuses() }
     }
 
+    /// Whether something came back since it was last asked whether it is there.
+    pub fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
     fn refuses(&self) -> Option<Ailment> {
         *self.refuses.lock()
     }
@@ -141,7 +146,7 @@ impl Health {
         // Whatever else it says, it is no reason to give up what waits for an answer. Nor is it that this connection alone has none
         // in time, while others have.
         let is_missed = matches!(asked.await, Err(_) | Ok(Err(DbErr::ConnectionAcquire(_))));
-        let is_silent = is_missed && !self.has_answered.load(Ordering::Relaxed);
+        let is_silent = is_missed && !self.has_answered();
         if self.is_silent.swap(is_silent, Ordering::Relaxed) == is_silent {
             return;
         }

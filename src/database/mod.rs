@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use entity::server;
 use sea_orm::metric::Info;
-use sea_orm::{ConnectionTrait, DbBackend, DbErr, EntityTrait, RuntimeErr, Statement};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, EntityTrait, Statement};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 
@@ -14,17 +14,27 @@ use crate::clock::Millis;
 use crate::error::{Ailment, Error, Result};
 use crate::hub::Hub;
 
+mod alone;
 mod any;
+mod backup;
 mod connect;
+mod generated;
+mod granted;
 mod handle;
 mod health;
+mod lost;
 mod migrate;
 mod pool;
+mod pooler;
 mod share;
+mod sound;
 mod sql;
 mod together;
 
-pub use connect::{ACQUIRE_TIMEOUT, connect};
+pub use alone::{Held, Use, file_of};
+pub use backup::{Copy, backup};
+pub use connect::{ACQUIRE_TIMEOUT, connect, open, without_a_trace};
+pub use generated::{TABLES as GENERATED, raise as raise_generated};
 pub use handle::{Reader, Transaction};
 pub use pool::hurried;
 pub use share::Party;
@@ -34,10 +44,8 @@ pub use together::{Bounds, Together};
 use any::Any;
 use handle::Observers;
 use health::Health;
+use lost::{TRIES, lost_to_another};
 use share::Shares;
-
-/// How often a transaction that lost to another one is tried again before the caller is told.
-const TRIES: u32 = 8;
 
 /// The connections of this process.
 ///
@@ -71,6 +79,11 @@ impl Database {
     /// What ails the database, as far as that is known without asking it: whether it hangs, takes no writes, or is gone.
     pub fn ailment(&self) -> Option<Ailment> {
         self.read.health.ailment()
+    }
+
+    /// Whether an answer has come from it of late, in the last 2.5 s at the most.
+    pub fn answers(&self) -> bool {
+        self.read.health.has_answered()
     }
 
     /// How long a request waits for a connection that writes.
@@ -135,6 +148,18 @@ impl Database {
         let Reader { health, observers, .. } = &self.read;
         let watched = (health.clone(), observers.clone());
         Ok(Transaction::begin(&self.write, &self.shares, watched, self.hub.clone()).await?)
+    }
+
+    /// Has SQLite take what its log has into the file. The last connection would, but the process may end before that one has.
+    async fn write_down(&self) {
+        if self.backend() != DbBackend::Sqlite {
+            return;
+        }
+        if let Ok(mut lent) = self.write.lend().await {
+            // A connection that has read nothing since the file was made waits for itself. Where it cannot be done, whoever opens the
+            // file next reads the log as well.
+            let _ = lent.run_text("PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)").await;
+        }
     }
 
     /// Closes every connection, those in use once they are not.
@@ -224,20 +249,4 @@ pub fn is_duplicate(error: &Error) -> bool {
         .downcast_ref::<DbErr>()
         .and_then(DbErr::sql_err)
         .is_some_and(|kind| matches!(kind, sea_orm::SqlErr::UniqueConstraintViolation(_)))
-}
-
-/// Deadlocks and serialisation failures: the database rolled back, and asks to try again.
-fn lost_to_another(cause: &(dyn std::error::Error + 'static)) -> bool {
-    let Some(DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause))) =
-        cause.downcast_ref::<DbErr>()
-    else {
-        return false;
-    };
-    let sqlx::Error::Database(cause) = &**cause else { return false };
-    // PostgreSQL and MySQL: SQLSTATE class 40. SQLite: what it does not wait for.
-    match cause.code().as_deref() {
-        Some(code) if code.starts_with("40") && code.len() == 5 => true,
-        Some("517" | "261") => true,
-        _ => false,
-    }
 }

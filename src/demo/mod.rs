@@ -1,10 +1,13 @@
 //! What `tidings serve --demo` shows: a tenant with the notifications of a small product team's last two weeks.
 
 mod chat;
+mod page;
+mod review;
 
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use crate::app::App;
@@ -16,6 +19,7 @@ use crate::domain::preference::{self, Change};
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::user::{self, By, ProfileChange};
 use crate::error::Result;
+pub use page::routes;
 
 /// The demo's tenant.
 pub const TENANT: &str = "orchard";
@@ -59,14 +63,20 @@ const HAPPENED: [(i64, &str, &str, usize, &str); 14] = [
 ];
 
 /// Fills the demo tenant as if the last two weeks had passed; a second time it changes nothing.
-pub async fn fill(app: &App) -> Result<()> {
+pub fn fill(app: &App) -> BoxFuture<'_, Result<()>> {
+    Box::pin(filled(app))
+}
+
+async fn filled(app: &App) -> Result<()> {
     let clock = Clock::set(calendar(app.now()) - TimeDelta::days(14));
     let app = App::over(app.db.clone(), app.config.clone(), clock).await?;
     let tenant = tenant::named(&app, TENANT).await?;
     define(&app, &tenant).await?;
     introduce(&app, &tenant).await?;
     happen(&app, &tenant).await?;
-    chat::talk(&app, &tenant).await
+    chat::talk(&app, &tenant).await?;
+    let (id, title, _) = DOCUMENTS[1];
+    review::watch(&app, &tenant, &document(id), title).await
 }
 
 async fn define(app: &App, tenant: &Tenant) -> Result<()> {
@@ -76,11 +86,12 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
     let who = "{{ sender.name or sender.id }}";
     let document = Some("/documents/{{ target.id }}");
     let types = [
-        ("security", "Security", "Account", ReadPolicy::Manual, true, None, None),
-        ("direct", "Messages", "People", ReadPolicy::Manual, false, None, None),
+        ("security", "Security", "alert", "Account", ReadPolicy::Manual, true, None, None),
+        ("direct", "Messages", "user", "People", ReadPolicy::Manual, false, None, None),
         (
             "comment",
             "Comments",
+            "comment",
             "Documents",
             ReadPolicy::Manual,
             false,
@@ -90,6 +101,7 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
         (
             "change",
             "Changes",
+            "file",
             "Documents",
             ReadPolicy::Auto,
             false,
@@ -102,12 +114,11 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
                 document,
             ),
         ),
-        ("release", "What's new", "Product", ReadPolicy::Auto, false, None, None),
-        ("team", "Team news", "People", ReadPolicy::Manual, false, None, None),
+        ("release", "What's new", "info", "Product", ReadPolicy::Auto, false, None, None),
+        ("team", "Team news", "calendar", "People", ReadPolicy::Manual, false, None, None),
     ];
-    for (place, (code, title, group, read_policy, mandatory, ttl_seconds, template)) in (0..).zip(types) {
+    for (place, (code, title, icon, group, read_policy, mandatory, ttl_seconds, template)) in (0..).zip(types) {
         let change = MessageType {
-            id: entity::ids::TypeId::default(),
             code: code.into(),
             title: title.into(),
             group: Some(group.into()),
@@ -116,6 +127,8 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
             ttl_seconds,
             position: place * 10,
             template,
+            icon: Some(icon.into()),
+            ..MessageType::default()
         };
         catalogue::save_type(app, tenant, &change).await?;
     }
@@ -131,6 +144,7 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         name: Some(Some(name.into())),
         avatar_url: None,
         locale: Some(Some(locale.into())),
+        contacts: None,
     };
     user::save(app, tenant, PEOPLE.into_iter().map(profile).collect()).await?;
     for (code, title, members) in [
@@ -143,7 +157,7 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         channel::add_members(app, tenant, code, &members).await?;
     }
     for (id, _, writers) in DOCUMENTS {
-        let actions = channel::resolve_actions(app, tenant, Some("write_document"), None).await?;
+        let actions = channel::resolve_actions(app, tenant, channel::Choice::Reason("write_document".into())).await?;
         for writer in writers {
             let writer = user::mention_one(app, tenant, "user", writer).await?;
             channel::subscribe(app, tenant, Listener::User(writer), &document(id), actions.clone()).await?;
@@ -211,13 +225,9 @@ fn said() -> Vec<(i64, Input)> {
 
 fn input(kind: &str, addressees: Addressees, content: Content, sender: Option<&str>, key: &str) -> Input {
     Input {
-        message_type: kind.into(),
-        addressees,
-        content,
         sender: sender.map(Into::into),
-        publish_at: None,
-        expires_at: None,
         idempotency_key: Some(format!("demo-{key}")),
+        ..Input::new(kind.into(), addressees, content)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::catalogue::no_type;
 use crate::model::check;
 
 pub use entity::preference::Scope;
@@ -43,7 +44,7 @@ pub struct Preferences {
     pub types: Vec<Preference>,
 }
 
-/// A switch to set; nothing puts it back to the default.
+/// A switch to set; nothing puts it back to the default. In a list, those come last.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub code: String,
@@ -52,15 +53,23 @@ pub struct Change {
 
 /// All switches of a user.
 pub async fn of(app: &App, tenant: &Tenant, user: UserId) -> Result<Preferences> {
-    let catalogue = current(app, tenant).await?;
     let own = Own::of_user(user).all(&app.db.read).await?;
-    let own = own.into_iter().map(|of| ((of.scope, of.subject_id), of.enabled)).collect::<BTreeMap<_, _>>();
+    over_defaults(app, tenant, &own.into_iter().map(|of| ((of.scope, of.subject_id), of.enabled)).collect()).await
+}
+
+/// The tenant's defaults: the switches of a user who has set none.
+pub async fn defaults(app: &App, tenant: &Tenant) -> Result<Preferences> {
+    over_defaults(app, tenant, &BTreeMap::new()).await
+}
+
+async fn over_defaults(app: &App, tenant: &Tenant, own: &BTreeMap<(Scope, i64), bool>) -> Result<Preferences> {
+    let catalogue = current(app, tenant).await?;
     let types = catalogue.types.iter().map(|kind| {
         let key = (Scope::Type, kind.id.0);
         let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
         Preference { code: kind.code.clone(), enabled: enabled || kind.mandatory, is_own: own.contains_key(&key) }
     });
-    Ok(Preferences { types: types.collect(), actions: by_action(app, tenant, &catalogue, &own).await? })
+    Ok(Preferences { types: types.collect(), actions: by_action(app, tenant, &catalogue, own).await? })
 }
 
 async fn by_action(
@@ -92,7 +101,7 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change]
     for (place, change) in types.iter().enumerate() {
         let mandatory = catalogue.message_type(&change.code).is_some_and(|kind| kind.mandatory);
         if mandatory && change.enabled == Some(false) {
-            let message = format!("the message type {:?} is mandatory", change.code);
+            let message = format!("must be true, for the message type {:?} is mandatory", change.code);
             return Err(Error::bad_input(format!("types[{place}].enabled"), message));
         }
     }
@@ -150,13 +159,13 @@ async fn resolve(
     check::count("types", by_type.len(), CHANGES)?;
     let mut changes = BTreeMap::new();
     for (place, change) in by_type.iter().enumerate() {
-        let kind = catalogue.message_type(&change.code).ok_or_else(|| {
-            Error::bad_input(format!("types[{place}].code"), format!("no message type {:?}", change.code))
-        })?;
+        let kind = catalogue
+            .message_type(&change.code)
+            .ok_or_else(|| no_type(&field("types", by_type, place), &change.code))?;
         changes.insert((Scope::Type, kind.id.0), change.enabled);
     }
     for (place, change) in by_action.iter().enumerate() {
-        check::code(&format!("actions[{place}].code"), &change.code)?;
+        check::code(&field("actions", by_action, place), &change.code)?;
     }
     // What goes back to the default needs no row, if there is none yet.
     let codes = |is_set: bool| {
@@ -173,6 +182,16 @@ async fn resolve(
         }
     }
     Ok(changes)
+}
+
+/// Where the code of a change stands in the call: those that put back to the default come last, in a list of their own.
+fn field(list: &str, changes: &[Change], place: usize) -> String {
+    let set = changes.iter().filter(|change| change.enabled.is_some()).count();
+    match place.checked_sub(set) {
+        None => format!("{list}[{place}].code"),
+        Some(place) if list == "types" => format!("resetTypes[{place}]"),
+        Some(place) => format!("resetActions[{place}]"),
+    }
 }
 
 /// All that is named, by scope: their rows are taken out first.

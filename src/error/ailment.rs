@@ -2,6 +2,7 @@
 
 use sea_orm::{DbErr, RuntimeErr};
 use sqlx::mysql::MySqlDatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 /// What ails a database. All of it may be over in a moment, or once somebody has mended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,8 @@ impl Ailment {
         matches!(self, Self::Full | Self::ReadOnly | Self::Disk | Self::Moved)
     }
 
-    fn of_driver(cause: &sqlx::Error) -> Option<Self> {
+    /// Of what a driver says; nothing where another try would fail the same.
+    pub fn of_driver(cause: &sqlx::Error) -> Option<Self> {
         let cause = match cause {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
                 return Some(Self::Away);
@@ -77,6 +79,11 @@ impl Ailment {
             return Some(ailment);
         }
         let code = cause.code()?;
+        // PgBouncer has this one code for whatever ends a connection: that none of PostgreSQL's came free in time, or can be had.
+        let is_fatal = |cause: &PgDatabaseError| cause.severity() == PgSeverity::Fatal;
+        if code == "08P01" && cause.try_downcast_ref().is_some_and(is_fatal) {
+            return Some(Self::Away);
+        }
         // A SQLSTATE has five characters, which may all be digits; SQLite's numbers have four at the most.
         match code.parse::<u32>() {
             Ok(number) if code.len() < 5 => Self::of_sqlite(number),

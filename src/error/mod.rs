@@ -31,13 +31,15 @@ pub enum Error {
         what: &'static str,
         /// What the caller called it.
         id: String,
+        /// Path of the argument that names it, such as `select.ids[3]`; empty where there is only one.
+        field: String,
     },
     /// The input is to blame; nothing was changed.
-    #[error("{message}")]
+    #[error("{}", said(field, message))]
     BadInput {
         /// Path of the argument, such as `input.content.title`; empty where no single one is to blame.
         field: String,
-        /// What is wrong with it.
+        /// What is wrong with it, as a sentence that the field begins: `must be at least 1`.
         message: String,
     },
     /// It contradicts what is already there.
@@ -66,14 +68,19 @@ pub enum Error {
 }
 
 impl Error {
-    /// `field` is to blame: `message` says what it should be.
+    /// `field` is to blame: `message` says what it must be, and reads on from the field's name where there is one.
     pub fn bad_input(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::BadInput { field: field.into(), message: message.into() }
     }
 
     /// There is no `what` that the caller may see under `id`.
     pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
-        Self::NotFound { what, id: id.into() }
+        Self::not_found_at("", what, id)
+    }
+
+    /// There is no `what` that the caller may see under the `id` that stands in `field`.
+    pub fn not_found_at(field: impl Into<String>, what: &'static str, id: impl Into<String>) -> Self {
+        Self::NotFound { what, id: id.into(), field: field.into() }
     }
 
     /// Something that no caller can help.
@@ -105,7 +112,7 @@ impl Error {
     pub fn shared(error: Arc<Self>) -> Self {
         Arc::try_unwrap(error).unwrap_or_else(|shared| match &*shared {
             Self::Unavailable(why) => Self::Unavailable(why.clone()),
-            Self::NotFound { what, id } => Self::not_found(what, id),
+            Self::NotFound { what, id, field } => Self::not_found_at(field, what, id),
             other => Self::internal(other.told()),
         })
     }
@@ -124,9 +131,47 @@ impl Error {
         match self {
             Self::BadInput { field, message } if field.is_empty() => Self::bad_input(path, message),
             Self::BadInput { field, message } => Self::bad_input(format!("{path}.{field}"), message),
+            Self::NotFound { what, id, field } if !field.is_empty() => {
+                Self::not_found_at(format!("{path}.{field}"), what, id)
+            }
             other => other,
         }
     }
+}
+
+/// A message with its subject.
+/// What a driver says went wrong: of an error of the database its words alone.
+pub fn words_of(cause: &sqlx::Error) -> String {
+    match cause {
+        sqlx::Error::Database(cause) => cause.message().to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// With `…` in place of whatever stands between quotes of some kind.
+pub fn without_quoted(message: &str, quotes: &[char]) -> String {
+    let (mut said, mut within) = (String::with_capacity(message.len()), None);
+    for char in message.chars() {
+        match within {
+            Some(quote) if quote == char => {
+                within = None;
+                said.extend(['…', char]);
+            }
+            Some(_) => {}
+            None => {
+                within = quotes.contains(&char).then_some(char);
+                said.push(char);
+            }
+        }
+    }
+    if within.is_some() {
+        said.push('…');
+    }
+    said
+}
+
+fn said(field: &str, message: &str) -> String {
+    if field.is_empty() { message.to_owned() } else { format!("`{field}` {message}") }
 }
 
 impl From<DbErr> for Error {
@@ -160,7 +205,8 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
     let told = message[..value_at.unwrap_or(message.len())].trim_end();
     let code = cause.code().unwrap_or_default();
     let of = [cause.table(), cause.constraint()].into_iter().flatten().collect::<Vec<_>>().join(", ");
-    format!("the database says {code}: {told} [{of}]")
+    let of = if of.is_empty() { of } else { format!(" [{of}]") };
+    format!("the database says {code}: {told}{of}")
 }
 
 #[cfg(test)]

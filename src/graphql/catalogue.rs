@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, Enum, InputObject, Object, Result, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
 use entity::ids::TypeId;
+use serde_json::Value;
 
 use super::context::{ADMIN, Call, STAFF};
+use super::scalars::int;
 use crate::domain::catalogue;
+use crate::domain::lane::Kind;
 use crate::error::Error;
+use crate::model::seal;
 
 /// How items of a type come to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
@@ -26,7 +30,12 @@ pub struct MessageType(pub Arc<catalogue::MessageType>);
 /// A category of notifications: a tab of the inbox.
 #[Object]
 impl MessageType {
-    /// 1 to 128 characters.
+    /// Opaque.
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
+        ID(Call::of(ctx).tenant.seal.close(seal::Kind::MessageType, 0, self.0.id.0))
+    }
+
+    /// The partner's own name of it; 1 to 128 characters.
     async fn code(&self) -> &str {
         &self.0.code
     }
@@ -71,6 +80,24 @@ impl MessageType {
         })
     }
 
+    /// What user interfaces show beside its title: a name that they know, or an absolute https URL; 256 characters at most.
+    async fn icon(&self) -> Option<&str> {
+        self.0.icon.as_deref()
+    }
+
+    /// For user interfaces, untouched; 4 KiB of JSON at most.
+    async fn ui(&self) -> Option<Json<&Value>> {
+        self.0.ui.as_ref().map(Json)
+    }
+
+    /// How what is sent under it leaves the inbox; nothing for users. SERVICE, ADMIN.
+    async fn delivery(&self, ctx: &Context<'_>) -> Vec<DeliveryRule> {
+        if !STAFF.contains(&Call::of(ctx).viewer.role) {
+            return Vec::new();
+        }
+        self.0.delivery.iter().map(Into::into).collect()
+    }
+
     /// What is wrong with the template, as `body: undefined value (line 3)`: it does not compile any more, or has failed on a
     /// notification since this node last read the catalogue. Null where nothing is, and for users. SERVICE, ADMIN.
     async fn template_error(&self, ctx: &Context<'_>) -> Result<Option<String>> {
@@ -82,31 +109,117 @@ impl MessageType {
     }
 }
 
+/// By what an item leaves the inbox, to its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub enum DeliveryChannel {
+    /// As a letter, to each of their addresses.
+    Email,
+}
+
+/// Which items leave the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+#[graphql(remote = "entity::delivery_rule::Condition")]
+pub enum DeliveryCondition {
+    /// Those that are still there when the delay is over, unread and not archived.
+    IfUnread,
+    /// Those that are still there when the delay is over, and not archived.
+    Always,
+}
+
+/// How what is sent under a type leaves the inbox.
+#[derive(SimpleObject)]
+#[graphql(name = "MessageDeliveryRule")]
+pub struct DeliveryRule {
+    /// By what.
+    pub channel: DeliveryChannel,
+    /// Which items.
+    pub condition: DeliveryCondition,
+    /// How long after publication.
+    pub delay_seconds: i32,
+}
+
+impl From<&catalogue::DeliveryRule> for DeliveryRule {
+    fn from(of: &catalogue::DeliveryRule) -> Self {
+        let delay_seconds = int(of.delay_seconds);
+        Self { channel: DeliveryChannel::Email, condition: of.condition.into(), delay_seconds }
+    }
+}
+
+/// How what is sent under a type leaves the inbox: at most one rule for each channel.
+#[derive(InputObject)]
+#[graphql(name = "MessageDeliveryRuleInput")]
+pub struct DeliveryRuleInput {
+    /// By what.
+    pub channel: DeliveryChannel,
+    /// Which items.
+    #[graphql(default_with = "Some(DeliveryCondition::IfUnread)")]
+    pub condition: Option<DeliveryCondition>,
+    /// How long after publication; at most 2,592,000, which are 30 days.
+    #[graphql(default_with = "Some(300)")]
+    pub delay_seconds: Option<i32>,
+}
+
+impl From<DeliveryRuleInput> for catalogue::DeliveryRule {
+    fn from(input: DeliveryRuleInput) -> Self {
+        let DeliveryChannel::Email = input.channel;
+        Self {
+            kind: Kind::Email,
+            condition: input.condition.map(Into::into).unwrap_or_default(),
+            delay_seconds: input.delay_seconds.unwrap_or(300).into(),
+        }
+    }
+}
+
 /// MiniJinja templates; `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target` (`type`, `id`) and
 /// `action` are in scope. `docs/limits.md` lists the blocks, filters and tests that there are. One that fails on a notification
 /// (a name that it uses is missing, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
 /// notification's own text shown. A title is cut to 256 characters.
 #[derive(SimpleObject)]
+#[graphql(name = "MessageTemplate")]
 pub struct Template {
+    /// Renders the title.
     pub title: String,
+    /// Renders the body; null: as the sender wrote it.
     pub body: Option<String>,
+    /// Renders the link; null: as the sender wrote it.
     pub link: Option<String>,
 }
 
 /// Templates of a type; at most 16 KiB each, with at most 1,000 names, values and signs in braces. One that does not compile is
 /// refused.
 #[derive(InputObject)]
+#[graphql(name = "MessageTemplateInput")]
 pub struct TemplateInput {
+    /// Renders the title.
     pub title: String,
+    /// Renders the body; as the sender wrote it where it is left out.
     pub body: Option<String>,
+    /// Renders the link; as the sender wrote it where it is left out.
     pub link: Option<String>,
 }
 
 /// Why somebody subscribes, and to which actions that subscribes them (`create_product` → `comment`, `like`).
 #[derive(SimpleObject)]
+#[graphql(name = "SubscriptionReason")]
 pub struct Reason {
+    /// The partner's own name of it; 1 to 128 characters.
     pub code: String,
+    /// What it subscribes to, 1 to 100.
     pub actions: Vec<String>,
+}
+
+/// What was deleted.
+#[derive(SimpleObject)]
+pub struct DeletePayload {
+    /// The id of what there was; null where there was nothing.
+    pub deleted_id: Option<ID>,
+}
+
+/// What was deleted.
+#[derive(SimpleObject)]
+pub struct DeleteCodePayload {
+    /// The code of what there was; null where there was nothing.
+    pub deleted_code: Option<String>,
 }
 
 /// All of a type: what is left out goes back to its default.
@@ -118,16 +231,26 @@ pub struct MessageTypeInput {
     pub title: String,
     /// Free label under which a UI groups types; 1 to 128 characters.
     pub group: Option<String>,
+    /// How its items come to be read.
     #[graphql(default_with = "Some(ReadPolicy::Manual)")]
     pub read_policy: Option<ReadPolicy>,
+    /// Users cannot switch it off, neither by type nor by action.
     #[graphql(default_with = "Some(false)")]
     pub mandatory: Option<bool>,
     /// At least 1. Counts for what is sent afterwards.
     pub ttl_seconds: Option<i32>,
+    /// Order in overviews, ascending; ties by code.
     #[graphql(default_with = "Some(0)")]
     pub position: Option<i32>,
     /// Counts for everything that is read afterwards, also if it was sent before.
     pub template: Option<TemplateInput>,
+    /// What user interfaces show beside its title: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an absolute
+    /// https URL; 256 characters at most.
+    pub icon: Option<String>,
+    /// For user interfaces, untouched; 4 KiB of JSON at most.
+    pub ui: Option<Json<Value>>,
+    /// How what is sent under it leaves the inbox; not at all where it is left out. Counts for what is published afterwards.
+    pub delivery: Option<Vec<DeliveryRuleInput>>,
 }
 
 #[derive(Default)]
@@ -143,7 +266,7 @@ impl CatalogueQuery {
     }
 
     /// The tenant's reasons, by code. Any role.
-    async fn reasons(&self, ctx: &Context<'_>) -> Result<Vec<Reason>> {
+    async fn subscription_reasons(&self, ctx: &Context<'_>) -> Result<Vec<Reason>> {
         let call = Call::of(ctx);
         let catalogue = catalogue::current(call.app, call.tenant).await?;
         let reason = |(code, actions): (&String, &Vec<String>)| Reason { code: code.clone(), actions: actions.clone() };
@@ -157,7 +280,11 @@ pub struct CatalogueMutation;
 #[Object]
 impl CatalogueMutation {
     /// Makes a message type or changes the one with this code. At most 100 types a tenant. ADMIN.
-    async fn save_message_type(&self, ctx: &Context<'_>, input: MessageTypeInput) -> Result<MessageType> {
+    async fn save_message_type(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "All of the type.")] input: MessageTypeInput,
+    ) -> Result<MessageType> {
         let call = Call::by(ctx, ADMIN)?;
         let code = input.code.clone();
         catalogue::save_type(call.app, call.tenant, &change(input)).await.map_err(|error| error.within("input"))?;
@@ -166,24 +293,39 @@ impl CatalogueMutation {
         Ok(saved.ok_or_else(|| Error::not_found("message type", code))?)
     }
 
-    /// Takes a message type out of the catalogue; false where there is none. `CONFLICT` while notifications of it exist.
-    /// ADMIN.
-    async fn delete_message_type(&self, ctx: &Context<'_>, code: String) -> Result<bool> {
+    /// Takes a message type out of the catalogue. `CONFLICT` while notifications of it exist. ADMIN.
+    async fn delete_message_type(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which type.")] code: String,
+    ) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
-        Ok(catalogue::delete_type(call.app, call.tenant, &code).await?)
+        let deleted = catalogue::delete_type(call.app, call.tenant, &code).await?;
+        let id = |of: TypeId| ID(call.tenant.seal.close(seal::Kind::MessageType, 0, of.0));
+        Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 
-    /// Makes a reason or gives it other actions (1 to 100); who subscribed by it before keeps what they have. ADMIN.
-    async fn save_reason(&self, ctx: &Context<'_>, code: String, actions: Vec<String>) -> Result<Reason> {
+    /// Makes a reason or gives it other actions; who subscribed by it before keeps what they have. ADMIN.
+    async fn save_subscription_reason(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "1 to 128 characters; the reason with this code is changed, or made.")] code: String,
+        #[graphql(desc = "What it subscribes to, 1 to 100.")] actions: Vec<String>,
+    ) -> Result<Reason> {
         let call = Call::by(ctx, ADMIN)?;
         catalogue::save_reason(call.app, call.tenant, &code, actions.clone()).await?;
         Ok(Reason { code, actions })
     }
 
-    /// Takes a reason out of the catalogue; who subscribed by it keeps what they have. False where there is none. ADMIN.
-    async fn delete_reason(&self, ctx: &Context<'_>, code: String) -> Result<bool> {
+    /// Takes a reason out of the catalogue; who subscribed by it keeps what they have. ADMIN.
+    async fn delete_subscription_reason(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which reason.")] code: String,
+    ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
-        Ok(catalogue::delete_reason(call.app, call.tenant, &code).await?)
+        let is_deleted = catalogue::delete_reason(call.app, call.tenant, &code).await?;
+        Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }
 }
 
@@ -199,5 +341,8 @@ fn change(input: MessageTypeInput) -> catalogue::TypeChange {
         ttl_seconds: input.ttl_seconds.map(i64::from),
         position: input.position.unwrap_or_default(),
         template: input.template.map(template),
+        icon: input.icon,
+        ui: input.ui.map(|Json(ui)| ui),
+        delivery: input.delivery.unwrap_or_default().into_iter().map(Into::into).collect(),
     }
 }

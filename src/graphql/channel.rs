@@ -3,67 +3,128 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
-use entity::ids::ChannelId;
+use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result, SimpleObject};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use entity::ids::{ChannelId, UserId};
 use futures_util::FutureExt;
 use tokio::sync::OnceCell;
 
+use super::account::Subject;
+use super::catalogue::DeletePayload;
 use super::connection::names;
 use super::context::{Call, STAFF};
-use super::scalars::Instant;
+use super::scalars::{Instant, int};
 use super::user::User;
 use crate::auth::Role;
 use crate::domain::channel::{self, Listener};
 use crate::domain::user;
 use crate::error::Error;
+use crate::model::{check, seal};
 
-names!(Subscriptions, "SubscriptionConnection", "SubscriptionEdge");
+names!(TopicSubscriptions, "TopicSubscriptionConnection", "TopicSubscriptionEdge");
 
 /// Something that things happen to: a document, an order, a folder.
-#[derive(Clone, SimpleObject)]
-pub struct Target {
-    pub r#type: String,
-    pub id: ID,
+#[derive(Clone)]
+pub struct Target(pub channel::Target);
+
+/// What ids of targets begin with, which are no ciphertext: a target is nothing but its name.
+const TARGET: &str = "target.";
+
+impl Target {
+    fn id_of(&self) -> String {
+        let name = [self.0.target_type.as_str(), self.0.id.as_str()].join("\u{1f}");
+        format!("{TARGET}{}", URL_SAFE_NO_PAD.encode(name))
+    }
+
+    /// The one with an id; nothing for any other text.
+    pub fn with(id: &str) -> Option<Self> {
+        let name = String::from_utf8(URL_SAFE_NO_PAD.decode(id.strip_prefix(TARGET)?).ok()?).ok()?;
+        let (target_type, id) = name.split_once('\u{1f}')?;
+        let target = channel::Target { target_type: target_type.into(), id: id.into() };
+        target.check().ok().map(|()| Self(target))
+    }
+}
+
+/// Something that things happen to: a document, an order, a folder.
+#[Object(name = "TopicTarget")]
+impl Target {
+    /// Opaque.
+    pub async fn id(&self, _ctx: &Context<'_>) -> ID {
+        ID(self.id_of())
+    }
+
+    /// What kind of thing it is, such as `order`.
+    async fn r#type(&self) -> &str {
+        &self.0.target_type
+    }
+
+    /// The partner's own id, among the targets of its type.
+    async fn external_id(&self) -> ID {
+        ID(self.0.id.clone())
+    }
 }
 
 impl From<channel::Target> for Target {
     fn from(of: channel::Target) -> Self {
-        Self { r#type: of.target_type, id: ID(of.id) }
+        Self(of)
     }
 }
 
 /// A target by the partner's own strings, 1 to 128 characters each.
 #[derive(InputObject)]
+#[graphql(name = "TopicTargetInput")]
 pub struct TargetInput {
+    /// What kind of thing it is, such as `order`.
     pub r#type: String,
-    pub id: ID,
+    /// The partner's own id, among the targets of its type.
+    pub external_id: ID,
 }
 
 impl From<TargetInput> for channel::Target {
     fn from(input: TargetInput) -> Self {
-        Self { target_type: input.r#type, id: input.id.0 }
+        Self { target_type: input.r#type, id: input.external_id.0 }
     }
 }
 
 /// Somebody hears of an action on a target.
-pub struct TopicSubscription(pub channel::TopicSubscription);
+pub struct TopicSubscription {
+    pub of: channel::TopicSubscription,
+    pub listener: Listener,
+}
+
+impl TopicSubscription {
+    /// The id of what a listener hears.
+    fn id_of(call: Call<'_>, listener: Listener, channel: ChannelId) -> ID {
+        let (kind, listener) = match listener {
+            Listener::User(user) => (seal::Kind::Subscription, user.0),
+            Listener::Group(group) => (seal::Kind::GroupSubscription, group.0),
+        };
+        ID(call.tenant.seal.close(kind, listener, channel.0))
+    }
+}
 
 /// Somebody hears of an action on a target.
 #[Object]
 impl TopicSubscription {
+    /// Opaque.
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
+        Self::id_of(Call::of(ctx), self.listener, self.of.channel)
+    }
+
     /// What it is about.
     async fn target(&self) -> Target {
-        self.0.target.clone().into()
+        self.of.target.clone().into()
     }
 
     /// What happens to it.
     async fn action(&self) -> &str {
-        &self.0.action
+        &self.of.action
     }
 
     /// Reminders sent before this are not heard.
     async fn created_at(&self) -> Instant {
-        self.0.created_at.into()
+        self.of.created_at.into()
     }
 }
 
@@ -89,16 +150,22 @@ pub struct Group {
 }
 
 impl Group {
-    fn alone(of: channel::Group) -> Self {
+    /// One by itself.
+    pub fn alone(of: channel::Group) -> Self {
         let siblings = Arc::new(Groups { channels: vec![of.channel], ..Groups::default() });
         Self { of, siblings }
     }
 }
 
 /// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
-#[Object]
+#[Object(name = "UserGroup")]
 impl Group {
-    /// 1 to 128 characters.
+    /// Opaque.
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
+        ID(Call::of(ctx).tenant.seal.close(seal::Kind::Group, 0, self.of.channel.0))
+    }
+
+    /// The partner's own name of it; 1 to 128 characters.
     async fn code(&self) -> &str {
         &self.of.code
     }
@@ -113,7 +180,7 @@ impl Group {
         let app = Call::of(ctx).app;
         let count = || channel::member_counts(app, &self.siblings.channels);
         let counts = self.siblings.counts.get_or_try_init(count).await?;
-        Ok(i32::try_from(counts.get(&self.of.channel).copied().unwrap_or_default()).unwrap_or(i32::MAX))
+        Ok(int(counts.get(&self.of.channel).copied().unwrap_or_default()))
     }
 }
 
@@ -123,7 +190,7 @@ pub struct GroupQuery;
 #[Object]
 impl GroupQuery {
     /// The tenant's groups, by code. Any role.
-    async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
+    async fn user_groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
         Ok(Groups::list(channel::groups(call.app, call.tenant).await?))
     }
@@ -134,30 +201,50 @@ pub struct GroupMutation;
 
 #[Object]
 impl GroupMutation {
-    /// Makes a group, or gives it another title (1 to 256 characters). SERVICE, ADMIN.
-    async fn save_group(&self, ctx: &Context<'_>, code: String, title: Option<String>) -> Result<Group> {
+    /// Makes a group, or gives it another title. SERVICE, ADMIN.
+    async fn save_user_group(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "1 to 128 characters; the group with this code is changed, or made.")] code: String,
+        #[graphql(desc = "For people; 1 to 256 characters. None where it is left out.")] title: Option<String>,
+    ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
     }
 
-    /// Users hear what is sent to the group from now on; at most 10,000 a call. Where it fails, some may be in the group already,
-    /// and the same call again adds the rest. SERVICE, ADMIN.
-    async fn add_group_members(&self, ctx: &Context<'_>, code: String, users: Vec<ID>) -> Result<Group> {
+    /// Users hear what is sent to the group from now on. Where it fails, some may be in the group already, and the same call
+    /// again adds the rest. SERVICE, ADMIN.
+    async fn add_user_group_members(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which group.")] code: String,
+        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
+    ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &strings(users)).await?))
     }
 
     /// Users no longer hear what is sent to the group; what was sent before is theirs. SERVICE, ADMIN.
-    async fn remove_group_members(&self, ctx: &Context<'_>, code: String, users: Vec<ID>) -> Result<Group> {
+    async fn remove_user_group_members(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which group.")] code: String,
+        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
+    ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &strings(users)).await?))
     }
 
-    /// Ends a group with its memberships and subscriptions; what was sent to it before is its members'. False where there
-    /// is none. SERVICE, ADMIN.
-    async fn delete_group(&self, ctx: &Context<'_>, code: String) -> Result<bool> {
+    /// Ends a group with its memberships and subscriptions; what was sent to it before is its members'. SERVICE, ADMIN.
+    async fn delete_user_group(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which group.")] code: String,
+    ) -> Result<DeletePayload> {
         let call = Call::by(ctx, STAFF)?;
-        Ok(channel::delete_group(call.app, call.tenant, &code).await?)
+        let deleted = channel::delete_group(call.app, call.tenant, &code).await?;
+        let id = |of: ChannelId| ID(call.tenant.seal.close(seal::Kind::Group, 0, of.0));
+        Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 }
 
@@ -165,45 +252,93 @@ fn strings(ids: Vec<ID>) -> Vec<String> {
     ids.into_iter().map(|id| id.0).collect()
 }
 
+/// Which actions on a target to hear of.
+#[derive(OneofObject)]
+pub enum TopicChoice {
+    /// These, 1 to 100.
+    Actions(Vec<String>),
+    /// Those of a reason of the catalogue, by its code.
+    Reason(String),
+}
+
+impl From<TopicChoice> for channel::Choice {
+    fn from(of: TopicChoice) -> Self {
+        match of {
+            TopicChoice::Actions(actions) => Self::Actions(actions),
+            TopicChoice::Reason(reason) => Self::Reason(reason),
+        }
+    }
+}
+
+/// Which actions on a target to hear of no longer.
+#[derive(OneofObject)]
+pub enum UnsubscribeChoice {
+    /// These, 1 to 100.
+    Actions(Vec<String>),
+    /// True: all that there are subscriptions to.
+    Everything(bool),
+}
+
+/// Who hears.
+#[derive(OneofObject)]
+pub enum ListenerChoice {
+    /// A user, by the partner's own id; USER can name only themselves.
+    User(ID),
+    /// All members of the group with this code, whoever they are when something happens. SERVICE, ADMIN.
+    Group(String),
+}
+
 /// Who hears of what.
 #[derive(InputObject)]
-pub struct SubscribeInput {
+pub struct SubscribeTopicInput {
+    /// What it is about.
     pub target: TargetInput,
-    /// A reason of the catalogue; either this or `actions`.
-    pub reason: Option<String>,
-    /// The actions themselves, 1 to 100; either these or `reason`.
-    pub actions: Option<Vec<String>>,
-    /// Default: the token's user. Not with `group`.
-    pub user: Option<ID>,
-    /// All members of this group, whoever they are when something happens. SERVICE, ADMIN.
-    pub group: Option<String>,
+    /// Which actions on it.
+    pub what: TopicChoice,
+    /// Who hears; the token's user where it is left out.
+    pub who: Option<ListenerChoice>,
 }
 
 /// Who no longer hears of what.
 #[derive(InputObject)]
-pub struct UnsubscribeInput {
+pub struct UnsubscribeTopicInput {
+    /// What it is about.
     pub target: TargetInput,
-    /// Null: all of them.
-    pub actions: Option<Vec<String>>,
-    /// Default: the token's user. Not with `group`.
-    pub user: Option<ID>,
-    /// SERVICE, ADMIN.
-    pub group: Option<String>,
+    /// Which actions on it.
+    pub what: UnsubscribeChoice,
+    /// Who heard; the token's user where it is left out.
+    pub who: Option<ListenerChoice>,
 }
 
 /// What subscribing did.
 #[derive(SimpleObject)]
-pub struct SubscribePayload {
+pub struct SubscribeTopicPayload {
     /// All that were asked for, by action, new or not.
     pub subscriptions: Vec<TopicSubscription>,
     /// How many did not exist before; subscribing again changes nothing.
     pub created_count: i32,
+    #[graphql(flatten)]
+    pub subject: Subject,
 }
 
 /// What unsubscribing did.
 #[derive(SimpleObject)]
-pub struct UnsubscribePayload {
+pub struct UnsubscribeTopicPayload {
+    /// How many have ended.
     pub removed_count: i32,
+    /// Which, as far as there were any.
+    pub deleted_ids: Vec<ID>,
+    #[graphql(flatten)]
+    pub subject: Subject,
+}
+
+/// What following, or ceasing to, did.
+#[derive(SimpleObject)]
+pub struct FollowUserPayload {
+    /// Who is, or was, followed.
+    pub user: User,
+    #[graphql(flatten)]
+    pub subject: Subject,
 }
 
 #[derive(Default)]
@@ -211,74 +346,123 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any `user` or `group`.
+    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any user or group.
     /// `CONFLICT` where a user would then have more than 20,000 subscriptions, follows and groups together.
-    async fn subscribe(&self, ctx: &Context<'_>, input: SubscribeInput) -> Result<SubscribePayload> {
+    async fn subscribe_topic(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Who hears of what.")] input: SubscribeTopicInput,
+    ) -> Result<SubscribeTopicPayload> {
         let call = Call::of(ctx);
         let target = input.target.into();
         let done = async {
-            let listener = listener(call, input.user.as_ref(), input.group.as_deref()).await?;
-            let actions =
-                channel::resolve_actions(call.app, call.tenant, input.reason.as_deref(), input.actions).await?;
+            let listener = listener(call, input.who).await?;
+            let actions = channel::resolve_actions(call.app, call.tenant, input.what.into()).await;
+            let actions = actions.map_err(|error| error.within("what"))?;
             let many = actions.len();
-            call.making(ctx, many, channel::subscribe(call.app, call.tenant, listener, &target, actions).boxed()).await
-        }
-        .await
-        .map_err(|error| error.within("input"))?;
-        Ok(SubscribePayload {
-            subscriptions: done.subscriptions.into_iter().map(TopicSubscription).collect(),
+            let subscribing = channel::subscribe(call.app, call.tenant, listener, &target, actions).boxed();
+            call.making(ctx, many, subscribing).await.map(|done| (listener, done))
+        };
+        let (listener, done) = done.await.map_err(|error| error.within("input"))?;
+        Ok(SubscribeTopicPayload {
+            subscriptions: done.subscriptions.into_iter().map(|of| TopicSubscription { of, listener }).collect(),
             created_count: int(done.created_count),
+            subject: Subject(user_of(listener)),
         })
     }
 
-    /// Ends subscriptions. What was published before stays in the inbox. USER for themselves; SERVICE and ADMIN for any
-    /// `user` or `group`.
-    async fn unsubscribe(&self, ctx: &Context<'_>, input: UnsubscribeInput) -> Result<UnsubscribePayload> {
+    /// Ends subscriptions. What was published before stays in the inbox. USER for themselves; SERVICE and ADMIN for any user or
+    /// group.
+    async fn unsubscribe_topic(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Who no longer hears of what.")] input: UnsubscribeTopicInput,
+    ) -> Result<UnsubscribeTopicPayload> {
         let call = Call::of(ctx);
         let target = input.target.into();
-        let removed = async {
-            let listener = listener(call, input.user.as_ref(), input.group.as_deref()).await?;
-            channel::unsubscribe(call.app, call.tenant, listener, &target, input.actions.as_deref()).await
-        }
-        .await
-        .map_err(|error| error.within("input"))?;
-        Ok(UnsubscribePayload { removed_count: int(removed) })
+        let done = async {
+            let listener = listener(call, input.who).await?;
+            let actions = match input.what {
+                UnsubscribeChoice::Actions(actions) if actions.is_empty() => {
+                    return Err(Error::bad_input("what.actions", "must name at least one action"));
+                }
+                UnsubscribeChoice::Actions(actions) => {
+                    check::count("what.actions", actions.len(), ACTIONS)?;
+                    check::codes("what.actions", &actions)?;
+                    Some(actions)
+                }
+                UnsubscribeChoice::Everything(true) => None,
+                UnsubscribeChoice::Everything(false) => {
+                    return Err(Error::bad_input("what.everything", "must be true, or name `actions` instead"));
+                }
+            };
+            let removed = channel::unsubscribe(call.app, call.tenant, listener, &target, actions.as_deref()).await;
+            removed.map(|removed| (listener, removed))
+        };
+        let (listener, (removed, channels)) = done.await.map_err(|error| error.within("input"))?;
+        Ok(UnsubscribeTopicPayload {
+            removed_count: int(removed),
+            deleted_ids: channels
+                .into_iter()
+                .map(|channel| TopicSubscription::id_of(call, listener, channel))
+                .collect(),
+            subject: Subject(user_of(listener)),
+        })
     }
 
-    /// The follower (the token's user; SERVICE and ADMIN name one) hears of what `user` does from now on: reminders with
-    /// that user as their sender. Returns the followed. `CONFLICT` as with `subscribe`.
-    async fn follow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
+    /// The follower hears of what `user` does from now on: reminders with that user as their sender. `CONFLICT` as with
+    /// `subscribeTopic`.
+    async fn follow_user(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Who is followed, by the partner's own id.")] user: ID,
+        #[graphql(desc = "Who follows; the token's user, whom SERVICE and ADMIN name here.")] follower: Option<ID>,
+    ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
         let following = async {
             let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
             channel::follow(call.app, call.tenant, follower, actor).await.map(|()| actor)
         };
-        Ok(User::alone(call.making(ctx, 1, following.boxed()).await?))
+        let actor = call.making(ctx, 1, following.boxed()).await?;
+        Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
 
-    /// The reverse. Returns who was followed.
-    async fn unfollow(&self, ctx: &Context<'_>, user: ID, follower: Option<ID>) -> Result<User> {
+    /// The reverse.
+    async fn unfollow_user(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Who was followed, by the partner's own id.")] user: ID,
+        #[graphql(desc = "Who followed; the token's user, whom SERVICE and ADMIN name here.")] follower: Option<ID>,
+    ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
         let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
         channel::unfollow(call.app, call.tenant, follower, actor).await?;
-        Ok(User::alone(actor))
+        Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
 }
 
-async fn listener(call: Call<'_>, user: Option<&ID>, group: Option<&str>) -> crate::error::Result<Listener> {
-    match (user, group) {
-        (Some(_), Some(_)) => Err(Error::bad_input("group", "is not taken together with user")),
-        (user, None) => Ok(Listener::User(call.subject("user", user).await?)),
-        (None, Some(_)) if call.viewer.role == Role::User => {
+/// Nobody where it is a group.
+fn user_of(listener: Listener) -> Option<UserId> {
+    match listener {
+        Listener::User(user) => Some(user),
+        Listener::Group(_) => None,
+    }
+}
+
+async fn listener(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {
+    match who {
+        None => Ok(Listener::User(call.subject("who", None).await?)),
+        Some(ListenerChoice::User(user)) => Ok(Listener::User(call.subject("who.user", Some(&user)).await?)),
+        Some(ListenerChoice::Group(_)) if call.viewer.role == Role::User => {
             Err(Error::Forbidden("users cannot subscribe groups".into()))
         }
-        (None, Some(code)) => Ok(Listener::Group(channel::find_group(call.app, call.tenant, code).await?.channel)),
+        Some(ListenerChoice::Group(code)) => {
+            Ok(Listener::Group(channel::find_group(call.app, call.tenant, &code).await?.channel))
+        }
     }
 }
 
-/// Counts of the API are 32-bit; ours never come near.
-fn int(count: u64) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
+/// The most actions of one call.
+const ACTIONS: usize = 100;

@@ -2,19 +2,28 @@
 
 use std::borrow::Cow;
 
-use async_graphql::connection::{Connection, ConnectionNameType, Edge, EdgeNameType, EmptyFields, PageInfo};
-use async_graphql::{Object, OutputType, TypeName};
+use async_graphql::connection::{ConnectionNameType, Edge, EdgeNameType, EmptyFields, PageInfo};
+use async_graphql::{Context, Object, OutputType, TypeName};
+use async_graphql_value::Value as Written;
 use entity::ids::ChannelId;
 
 use super::context::Call;
 use crate::error::{Error, Result};
 use crate::model::seal::Kind;
+use crate::model::slice::{End, Slice};
 
 /// Page size where the client names none.
 pub const DEFAULT_SIZE: usize = 20;
 
-/// A connection with the type names of the contract.
-pub type Named<Node, Name> = Connection<String, Node, EmptyFields, EmptyFields, Name, Name>;
+/// What a client asks of a connection: null is as if left out. Where both `first` and `last` are given, a cursor on one side alone says
+/// which of them counts.
+#[derive(Debug, Default)]
+pub struct Paging {
+    pub first: Option<i32>,
+    pub after: Option<String>,
+    pub last: Option<i32>,
+    pub before: Option<String>,
+}
 
 /// A connection whose page ends where the walk over its list did: filters may let pass nothing that is there.
 pub struct Walked<Node: OutputType, Name: EdgeNameType> {
@@ -31,9 +40,10 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> TypeName for Wal
     }
 }
 
-#[Object(name_type, shareable)]
+/// A page of a list, with where it goes on.
+#[Object(name_type)]
 impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Name> {
-    /// Information to aid in pagination.
+    /// Where the page begins and ends, and whether the list goes on there.
     async fn page_info(&self) -> PageInfo {
         let (start, end) = self.ends.clone();
         PageInfo {
@@ -44,14 +54,64 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Nam
         }
     }
 
-    /// A list of edges.
+    /// What the page holds, each with its cursor.
     async fn edges(&self) -> &[Edge<String, Node, EmptyFields, Name>] {
         &self.edges
     }
 
-    /// A list of nodes.
+    /// The same without cursors.
     async fn nodes(&self) -> Vec<&Node> {
         self.edges.iter().map(|edge| &edge.node).collect()
+    }
+}
+
+impl Paging {
+    /// Of the field under way. A `first` that nobody gave, but that the operation has a default for, gives way to a `last`.
+    pub fn of(
+        ctx: &Context<'_>,
+        (first, after): (Option<i32>, Option<String>),
+        (last, before): (Option<i32>, Option<String>),
+    ) -> Self {
+        let first = first.filter(|_| last.is_none() || !is_default(ctx, "first"));
+        Self { first, after, last, before }
+    }
+
+    /// The part of a list that is asked for; `open` finds the place at a cursor, if it is one of the list.
+    pub fn slice<Place>(self, call: Call<'_>, open: impl Fn(&str) -> Option<Place>) -> Result<Slice<Place>> {
+        let place = |field, cursor: Option<String>| {
+            let open =
+                |cursor: String| open(&cursor).ok_or_else(|| Error::bad_input(field, "is no cursor of this list"));
+            cursor.map(open).transpose()
+        };
+        let (after, before) = (place("after", self.after)?, place("before", self.before)?);
+        // Relay sends a default of `first` along when it goes back: where both are given, the one cursor says what is meant.
+        let from = match (self.first, self.last) {
+            (Some(_), Some(_)) => match (&after, &before) {
+                (None, Some(_)) => End::Last,
+                (Some(_), None) => End::First,
+                _ => return Err(Error::bad_input("first", "cannot be combined with `last`")),
+            },
+            (None, Some(_)) => End::Last,
+            _ => End::First,
+        };
+        let many = match from {
+            End::First => size(call, "first", self.first)?,
+            End::Last => size(call, "last", self.last)?,
+        };
+        Ok(Slice { many, from, after, before })
+    }
+
+    /// The part of a list of subscriptions or follows.
+    pub fn channels(self, call: Call<'_>) -> Result<Slice<ChannelId>> {
+        self.slice(call, |cursor| call.tenant.seal.open(Kind::Row, cursor).map(|(_, channel)| ChannelId(channel)))
+    }
+}
+
+/// Whether the value of an argument is the default of a variable.
+fn is_default(ctx: &Context<'_>, argument: &str) -> bool {
+    match ctx.item.node.get_argument(argument).map(|value| &value.node) {
+        Some(Written::Variable(name)) => !ctx.query_env.variables.contains_key(name),
+        _ => false,
     }
 }
 
@@ -65,35 +125,40 @@ pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
     }
 }
 
-/// The channel at a cursor of a list of subscriptions or follows.
-pub fn channel_at(call: Call<'_>, after: Option<&str>) -> Result<Option<ChannelId>> {
-    let open = |cursor| {
-        let place = call.tenant.seal.open(Kind::Row, cursor);
-        place
-            .map(|(_, channel)| ChannelId(channel))
-            .ok_or_else(|| Error::bad_input("after", "is no cursor of this list"))
-    };
-    after.map(open).transpose()
-}
-
-/// A page of a list that is read forwards by channels, of which one more than `size` was read.
+/// A page of a list by channels, and whether it goes on beyond it.
 pub fn by_channel<Node, Name, Row>(
     call: Call<'_>,
-    after: Option<&str>,
-    size: usize,
-    mut rows: Vec<(ChannelId, Row)>,
+    slice: Slice<ChannelId>,
+    (rows, goes_on): (Vec<(ChannelId, Row)>, bool),
     node: impl Fn(Row) -> Node,
-) -> Named<Node, Name>
+) -> Walked<Node, Name>
 where
     Node: OutputType,
     Name: ConnectionNameType + EdgeNameType,
 {
-    let has_next = rows.len() > size;
-    rows.truncate(size);
-    let mut connection = Connection::new(after.is_some(), has_next);
-    let edge = |(channel, row): (ChannelId, Row)| Edge::new(call.tenant.seal.close(Kind::Row, 0, channel.0), node(row));
-    connection.edges.extend(rows.into_iter().map(edge));
-    connection
+    by_row(call, &slice, rows.into_iter().map(|(channel, row)| (channel.0, node(row))), (goes_on, None))
+}
+
+/// A page of a list by rows, whether it goes on beyond it, and after which row, where that has no edge.
+pub fn by_row<Node, Name, Place>(
+    call: Call<'_>,
+    slice: &Slice<Place>,
+    rows: impl Iterator<Item = (i64, Node)>,
+    (goes_on, goes_on_at): (bool, Option<i64>),
+) -> Walked<Node, Name>
+where
+    Node: OutputType,
+    Name: ConnectionNameType + EdgeNameType,
+{
+    let cursor = |row: i64| call.tenant.seal.close(Kind::Row, 0, row);
+    let end = goes_on_at.map(cursor);
+    let is_forwards = slice.from == End::First;
+    Walked {
+        edges: rows.map(|(row, node)| Edge::new(cursor(row), node)).collect(),
+        has_previous_page: if is_forwards { slice.after.is_some() } else { goes_on },
+        has_next_page: if is_forwards { goes_on } else { slice.before.is_some() },
+        ends: if is_forwards { (None, end) } else { (end, None) },
+    }
 }
 
 /// Names a connection and its edges.

@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
     {
         match (self.viewer.role, named) {
             (Role::User, Some(named)) if named.as_str() != self.viewer.sub => {
-                Err(Error::not_found("user", named.as_str()))
+                Err(Error::not_found_at(field, "user", named.as_str()))
             }
             (Role::User, _) => Ok(&self.viewer.sub),
             (_, Some(named)) => Ok(named.as_str()),

@@ -1,38 +1,53 @@
-//! The users of a supergraph (Apollo Federation 2): those whom a gateway names together are found together.
+//! The users of a supergraph (Apollo Federation 2): those whom a gateway names together are found together, and one that cannot
+//! be is null, with an error of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_graphql::{Any, Context, ID, InputType, Result, Value};
+use async_graphql::{Any, Context, ID, InputType, PathSegment, Result, ServerError, Value};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::context::Call;
-use super::user::{Siblings, USERS, User};
-use crate::domain::user;
+use super::user::{User, profiles};
+use crate::domain::user::Profile;
 use crate::error::Error;
+use crate::model::check;
 
-type Users = HashMap<String, User>;
+type Profiles = HashMap<String, Profile>;
 
 /// What the `_entities` of a request have found, by the names of their answers.
 ///
 /// The library asks for each user alone. Whoever comes first finds all whom their field names.
 #[derive(Default)]
-pub struct Entities(Mutex<HashMap<String, Arc<OnceCell<Users>>>>);
+pub struct Entities(Mutex<HashMap<String, Arc<OnceCell<Profiles>>>>);
 
 impl Entities {
     /// One of the users whom the field under way names.
     pub async fn user(&self, ctx: &Context<'_>, id: &ID) -> Result<User> {
         let field = ctx.field();
         let name = field.alias().unwrap_or(field.name()).to_owned();
+        let ids = named(ctx)?;
+        let place = || ids.iter().position(|of| of.as_ref() == Some(id)).unwrap_or_default();
+        check::code("id", id).map_err(|error| error.within(&format!("representations[{}]", place())))?;
         let shared = self.0.lock().entry(name).or_default().clone();
-        let users = shared.get_or_try_init(async || together(Call::of(ctx), &named(ctx)?).await).await?;
-        Ok(users.get(id.as_str()).cloned().ok_or_else(|| Error::not_found("user", id.as_str()))?)
+        let known = shared.get_or_try_init(|| Box::pin(together(Call::of(ctx), &ids))).await?;
+        let nobody = || Profile { external_id: id.0.clone(), ..Profile::default() };
+        Ok(User::known(known.get(id.as_str()).cloned().unwrap_or_else(nobody)))
+    }
+}
+
+/// Says in the path of an error of `_entities` whose it is, as the library does not.
+pub fn place(error: &mut ServerError) {
+    let Some(Error::BadInput { field, .. }) = error.source::<Error>() else { return };
+    let place = field.strip_prefix("representations[").and_then(|rest| rest.split(']').next()?.parse().ok());
+    if let (1, Some(place)) = (error.path.len(), place) {
+        error.path.push(PathSegment::Index(place));
     }
 }
 
 /// The ids in the representations of users; whatever else there is, the library refuses.
-fn named(ctx: &Context<'_>) -> Result<Vec<ID>> {
+fn named(ctx: &Context<'_>) -> Result<Vec<Option<ID>>> {
     let representations = ctx.field().arguments()?.into_iter().next().map(|(_, value)| value);
     let representations =
         Vec::<Any>::parse(representations).map_err(|_| Error::bad_input("representations", "must be a list"))?;
@@ -40,20 +55,13 @@ fn named(ctx: &Context<'_>) -> Result<Vec<ID>> {
         Value::Object(mut fields) => ID::parse(fields.swap_remove("id")).ok(),
         _ => None,
     };
-    Ok(representations.into_iter().filter_map(id).collect())
+    Ok(representations.into_iter().map(id).collect())
 }
 
-/// Finds users, or makes them; what is asked of them is read for 200 at once, as with `users`.
-async fn together(call: Call<'_>, ids: &[ID]) -> Result<Users> {
-    let mut names =
-        ids.iter().map(|id| call.named("id", Some(id)).map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+async fn together(call: Call<'_>, ids: &[Option<ID>]) -> crate::error::Result<Profiles> {
+    let possible = ids.iter().flatten().filter(|id| check::code("id", id).is_ok());
+    let mut names: Vec<String> = possible.map(|id| id.0.clone()).collect();
     names.sort_unstable();
     names.dedup();
-    let rows = user::mention(call.app, call.tenant, "id", &names).await?;
-    let mut users = Users::with_capacity(names.len());
-    for (names, rows) in names.chunks(USERS).zip(rows.chunks(USERS)) {
-        let siblings = Siblings::of(rows.to_vec());
-        users.extend(names.iter().cloned().zip(rows.iter().map(|row| User::among(&siblings, *row))));
-    }
-    Ok(users)
+    profiles(call, &names).await
 }

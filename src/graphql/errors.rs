@@ -1,6 +1,7 @@
 //! The one place where errors become what clients see.
 
-use async_graphql::{ErrorExtensionValues, Pos, Response, ServerError};
+use async_graphql::resolver_utils::EnumType;
+use async_graphql::{Enum, ErrorExtensionValues, Object, Pos, Response, ServerError};
 
 use crate::error::Error;
 
@@ -22,7 +23,7 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
         return;
     };
     let field = match cause {
-        Error::BadInput { field, .. } if !field.is_empty() => Some(field.clone()),
+        Error::BadInput { field, .. } | Error::NotFound { field, .. } if !field.is_empty() => Some(field.clone()),
         _ => None,
     };
     let code = code(cause);
@@ -65,4 +66,44 @@ fn set(error: &mut ServerError, code: &str, field: Option<String>) {
     if let Some(field) = field {
         extensions.set("field", field);
     }
+}
+
+#[derive(Default)]
+pub struct ErrorQuery;
+
+#[Object]
+impl ErrorQuery {
+    /// Every code that an answer's `extensions.code` may be. Any role.
+    async fn error_codes(&self) -> Vec<ErrorCode> {
+        <ErrorCode as EnumType>::items().iter().map(|item| item.value).collect()
+    }
+}
+
+/// What an answer's `extensions.code` may be: what a client reacts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub enum ErrorCode {
+    /// The input is to blame, and `extensions.field` says which; nothing was changed.
+    BadUserInput,
+    /// It contradicts what is already there; nothing was changed.
+    Conflict,
+    /// The caller's role may not do this.
+    Forbidden,
+    /// The document is not GraphQL; nothing was executed.
+    GraphqlParseFailed,
+    /// The document does not fit the schema, or asks for too much at once; nothing was executed.
+    GraphqlValidationFailed,
+    /// What no caller can help; operators find it in the log under the `x-request-id` of the answer.
+    Internal,
+    /// Does not exist, or belongs to somebody else.
+    NotFound,
+    /// No document is known by this hash: send it along once.
+    PersistedQueryNotFound,
+    /// This server takes no documents by hash: send the document itself.
+    PersistedQueryNotSupported,
+    /// More than the caller's share: `extensions.retryAfter` says in how many seconds to come back.
+    RateLimited,
+    /// Nobody that we know is calling: a token is missing, or is no longer valid.
+    Unauthenticated,
+    /// Overloaded, or the database is away: the same call may succeed in a moment.
+    Unavailable,
 }

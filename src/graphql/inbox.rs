@@ -1,23 +1,23 @@
 //! Inbox items: the list, and single ones.
 
 use async_graphql::connection::Edge;
-use async_graphql::{Context, Enum, ID, InputObject, Interface, Json, Object, Result};
+use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result};
 use entity::ids::{Seq, UserId};
 use serde_json::Value;
 
 use super::catalogue::MessageType;
 use super::channel::{Target, TargetInput};
-use super::connection::{Walked, names, size};
+use super::connection::{Paging, Walked, names};
 use super::context::Call;
 use super::plain::Plain;
 use super::scalars::Instant;
 use super::user::User;
+use crate::domain::inbox::Item;
 use crate::domain::inbox::page::{self, End, Filter, Window};
 use crate::domain::inbox::shelf::Side;
-use crate::domain::inbox::{Item, item};
 use crate::domain::notification;
-use crate::error::Error;
 use crate::model::seal::Kind;
+use crate::model::slice::{self, Slice};
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 
@@ -131,12 +131,16 @@ impl InboxItem {
     }
 }
 
-/// Something with an id of its own.
-#[derive(Interface)]
-#[graphql(field(name = "id", ty = "ID", desc = "Opaque."))]
-pub enum Node {
-    InboxItem(InboxItem),
-    Notification(super::notification::Notification),
+/// Which part of an inbox to list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Enum)]
+pub enum InboxState {
+    /// The inbox proper: what is not archived.
+    #[default]
+    Inbox,
+    /// What is archived.
+    Archived,
+    /// Both.
+    All,
 }
 
 /// What to list; conditions left out do not count.
@@ -144,13 +148,16 @@ pub enum Node {
 pub struct InboxFilter {
     /// Codes of message types.
     pub types: Option<Vec<String>>,
+    /// Of one of these kinds.
     pub kinds: Option<Vec<NotificationKind>>,
     /// True: only read, false: only unread, null: both.
     pub read: Option<bool>,
-    /// True: only archived, false: only the inbox proper.
-    #[graphql(default_with = "Some(false)")]
-    pub archived: Option<bool>,
+    /// Which part of the inbox.
+    #[graphql(default_with = "Some(InboxState::Inbox)")]
+    pub state: Option<InboxState>,
+    /// About this target.
     pub target: Option<TargetInput>,
+    /// What happened to the target.
     pub action: Option<String>,
     /// The partner's id of a user.
     pub sender: Option<ID>,
@@ -166,7 +173,11 @@ impl From<InboxFilter> for Filter {
             types: input.types,
             kinds: input.kinds.map(|kinds| kinds.into_iter().map(Into::into).collect()),
             read: input.read,
-            side: if input.archived == Some(true) { Side::Archive } else { Side::Inbox },
+            side: match input.state.unwrap_or_default() {
+                InboxState::Inbox => Side::Inbox,
+                InboxState::Archived => Side::Archive,
+                InboxState::All => Side::Both,
+            },
             target: input.target.map(Into::into),
             action: input.action,
             sender: input.sender.map(|id| id.0),
@@ -182,22 +193,12 @@ pub async fn inbox_page(
     call: Call<'_>,
     user: UserId,
     filter: Option<InboxFilter>,
-    (first, after): (Option<i32>, Option<String>),
-    (last, before): (Option<i32>, Option<String>),
+    paging: Paging,
 ) -> Result<Walked<Plain<InboxItem>, Items>> {
     let filter: Filter = filter.map(Into::into).unwrap_or_default();
-    let place = |field, cursor: Option<String>| {
-        let open = |cursor: String| {
-            seq_at(call, user, &cursor).ok_or_else(|| Error::bad_input(field, "is no cursor of this inbox"))
-        };
-        cursor.map(open).transpose()
-    };
-    let (older_than, newer_than) = (place("after", after)?, place("before", before)?);
-    let (many, end) = match (first, last) {
-        (Some(_), Some(_)) => return Err(Error::bad_input("last", "is not taken together with first").into()),
-        (None, Some(_)) => (size(call, "last", last)?, End::Oldest),
-        _ => (size(call, "first", first)?, End::Newest),
-    };
+    let Slice { many, from, after: older_than, before: newer_than } =
+        paging.slice(call, |cursor| seq_at(call, user, cursor))?;
+    let end = if from == slice::End::Last { End::Oldest } else { End::Newest };
     let window = Window { many, end, older_than, newer_than };
     let page = page::read(call.app, call.tenant, user, &filter, window).await?;
 
@@ -246,34 +247,4 @@ async fn goes_on(
 pub fn seq_at(call: Call<'_>, user: UserId, cursor: &str) -> Option<Seq> {
     let (owner, seq) = call.tenant.seal.open(Kind::Cursor, cursor)?;
     (owner == user.0).then_some(Seq(seq))
-}
-
-#[derive(Default)]
-pub struct NodeQuery;
-
-#[Object]
-impl NodeQuery {
-    /// An inbox item or a notification by its id; null where there is none. USER (an item of one's own), SERVICE, ADMIN.
-    async fn node(&self, ctx: &Context<'_>, id: ID) -> Option<Result<Node>> {
-        find(Call::of(ctx), &id).await.transpose()
-    }
-}
-
-async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
-    let is_staff = call.viewer.role != crate::auth::Role::User;
-    if let Some((user, seq)) = call.tenant.seal.open(Kind::Item, id) {
-        let is_own = is_staff || call.subject("id", None).await?.0 == user;
-        if !is_own {
-            return Ok(None);
-        }
-        let item = item::find(call.app, call.tenant, UserId(user), Seq(seq)).await?;
-        return Ok(item.map(|item| Node::InboxItem(InboxItem(item))));
-    }
-    match call.tenant.seal.open(Kind::Notification, id) {
-        Some((_, id)) if is_staff => {
-            let found = notification::find(call.app, call.tenant, id).await?;
-            Ok(found.map(|of| Node::Notification(super::notification::Notification::alone(of))))
-        }
-        _ => Ok(None),
-    }
 }

@@ -1,14 +1,23 @@
-//! Marks: what users do with their items.
+//! Marks: what users do with their items, and partners' backends for them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result};
 use entity::ids::{Seq, UserId};
 
+use super::account::Subject;
+use super::catalogue::MessageType;
 use super::channel::TargetInput;
 use super::context::Call;
-use super::inbox::seq_at;
-use super::overview::{Overview, wish};
-use crate::domain::inbox::mark::{self, Change, Match, Selection};
-use crate::domain::overview;
+use super::inbox::{InboxItem, seq_at};
+use super::plain::Plain;
+use super::scalars::int;
+use crate::auth::Role;
+use crate::domain::catalogue;
+use crate::domain::inbox::item;
+use crate::domain::inbox::mark::{self, Change, Marked, Match, Selection};
+use crate::domain::user;
 use crate::error::Error;
 use crate::model::check;
 use crate::model::seal::Kind;
@@ -16,64 +25,105 @@ use crate::model::seal::Kind;
 /// The most ids of one call.
 const IDS: usize = 1000;
 
-/// Which items of the token's user: either some, or all that match.
+/// Which items of an inbox: either some, or all that match.
 #[derive(OneofObject)]
-pub enum ItemSelector {
+pub enum InboxItemSelector {
     /// At most 1,000. An item that was deleted or has expired is passed over.
     Ids(Vec<ID>),
     /// Every item that matches; an empty match is the whole inbox.
-    Matching(ItemMatch),
+    Matching(InboxItemMatch),
 }
 
 /// Which items a bulk mark is about; conditions left out do not count.
 #[derive(InputObject)]
-pub struct ItemMatch {
+pub struct InboxItemMatch {
     /// Codes of message types.
     pub types: Option<Vec<String>>,
+    /// About this target.
     pub target: Option<TargetInput>,
     /// Up to and including the item at this cursor: what arrives during the click stays as it is.
     pub up_to: Option<String>,
 }
 
 /// What a mark did.
-pub struct ItemsPayload {
-    changed_count: u64,
+pub struct InboxItemsPayload {
+    marked: Marked,
     user: UserId,
+    items: Vec<Seq>,
+    deleted_ids: Vec<ID>,
 }
 
 /// What a mark did.
 #[Object]
-impl ItemsPayload {
+impl InboxItemsPayload {
     /// How many items changed.
     async fn changed_count(&self) -> i32 {
-        i32::try_from(self.changed_count).unwrap_or(i32::MAX)
+        int(self.marked.changed_count)
     }
 
-    /// As it stands after the change.
-    async fn overview(&self, ctx: &Context<'_>) -> Result<Overview> {
-        read_overview(ctx, self.user).await
+    /// Where items were chosen by ids: all of them that there still are, changed or not, as they are now. Empty where they were
+    /// matched.
+    async fn items(&self, ctx: &Context<'_>) -> Result<Vec<Plain<InboxItem>>> {
+        let call = Call::of(ctx);
+        let items = Box::pin(item::find(call.app, call.tenant, self.user, &self.items)).await?;
+        Ok(items.into_iter().map(InboxItem).map(Plain).collect())
+    }
+
+    /// Where items were deleted by ids: these ids, of which nothing is left.
+    async fn deleted_ids(&self) -> &[ID] {
+        &self.deleted_ids
+    }
+
+    /// The types of the items that changed, in catalogue order.
+    async fn affected_types(&self) -> Vec<Plain<MessageType>> {
+        let types: &[Arc<catalogue::MessageType>] = &self.marked.types;
+        types.iter().cloned().map(MessageType).map(Plain).collect()
+    }
+
+    #[graphql(flatten)]
+    fn subject(&self) -> Subject {
+        Subject(Some(self.user))
     }
 }
 
-async fn read_overview(ctx: &Context<'_>, user: UserId) -> Result<Overview> {
-    let call = Call::of(ctx);
-    let overviews = overview::of(call.app, call.tenant, &[user], &wish(ctx, None, None)).await?;
-    let own = overviews.into_values().next();
-    Ok(Overview(own.ok_or_else(|| Error::not_found("user", &*call.viewer.sub))?.into()))
+/// Whose inbox is marked: that of the token's user, or of whom a service names; `NOT_FOUND` where the tenant has never heard of them.
+async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a>, UserId)> {
+    let call = Call::by(ctx, &[Role::User, Role::Service])?;
+    let name = call.named("user", user)?;
+    if call.viewer.role == Role::User {
+        return Ok((call, call.subject("user", None).await?));
+    }
+    check::code("user", name)?;
+    let found = user::find(call.app, call.tenant, &[name.to_owned()]).await?;
+    let user = found.into_values().next().ok_or_else(|| Error::not_found_at("user", "user", name))?;
+    Ok((call, user))
 }
 
-async fn apply(ctx: &Context<'_>, select: ItemSelector, change: Change) -> Result<ItemsPayload> {
-    let (call, user) = Call::user(ctx).await?;
+async fn apply(
+    ctx: &Context<'_>,
+    select: InboxItemSelector,
+    user: Option<ID>,
+    change: Change,
+) -> Result<InboxItemsPayload> {
+    let (call, user) = subject(ctx, user.as_ref()).await?;
+    let (mut items, mut deleted_ids) = (Vec::new(), Vec::new());
     let selection = match select {
-        ItemSelector::Ids(ids) => {
+        InboxItemSelector::Ids(ids) => {
             check::count("select.ids", ids.len(), IDS)?;
-            let open = |id: &ID| match call.tenant.seal.open(Kind::Item, id) {
+            let open = |(place, id): (usize, &ID)| match call.tenant.seal.open(Kind::Item, id) {
                 Some((owner, seq)) if owner == user.0 => Ok(Seq(seq)),
-                _ => Err(Error::not_found("item", id.as_str())),
+                _ => Err(Error::not_found_at(format!("select.ids[{place}]"), "item", id.as_str())),
             };
-            Selection::Items(ids.iter().map(open).collect::<Result<_, _>>()?)
+            let seqs = ids.iter().enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
+            if change == Change::Delete {
+                let mut known = HashSet::new();
+                deleted_ids = ids.into_iter().filter(|id| known.insert(id.clone())).collect();
+            } else {
+                items.clone_from(&seqs);
+            }
+            Selection::Items(seqs)
         }
-        ItemSelector::Matching(of) => {
+        InboxItemSelector::Matching(of) => {
             let up_to = of.up_to.map(|cursor| {
                 let seq = seq_at(call, user, &cursor);
                 seq.ok_or_else(|| Error::bad_input("select.matching.upTo", "is no cursor of this inbox"))
@@ -82,8 +132,8 @@ async fn apply(ctx: &Context<'_>, select: ItemSelector, change: Change) -> Resul
             Selection::Matching(Match { types: of.types, target, up_to: up_to.transpose()? })
         }
     };
-    let changed_count = mark::apply(call.app, call.tenant, user, &selection, change).await?;
-    Ok(ItemsPayload { changed_count, user })
+    let marked = mark::apply(call.app, call.tenant, user, &selection, change).await?;
+    Ok(InboxItemsPayload { marked, user, items, deleted_ids })
 }
 
 #[derive(Default)]
@@ -91,36 +141,72 @@ pub struct MarkMutation;
 
 #[Object]
 impl MarkMutation {
-    /// USER, on their own inbox.
-    async fn mark_read(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
-        apply(ctx, select, Change::Read).await
+    /// Marks items read.
+    /// USER on their own inbox, SERVICE on that of `user`.
+    async fn mark_read(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which items.")] select: InboxItemSelector,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> Result<InboxItemsPayload> {
+        apply(ctx, select, user, Change::Read).await
     }
 
-    /// USER, on their own inbox.
-    async fn mark_unread(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
-        apply(ctx, select, Change::Unread).await
+    /// Marks items unread.
+    /// USER on their own inbox, SERVICE on that of `user`.
+    async fn mark_unread(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which items.")] select: InboxItemSelector,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> Result<InboxItemsPayload> {
+        apply(ctx, select, user, Change::Unread).await
     }
 
-    /// Takes items out of the inbox proper and of its counts; whether they are read stays. USER, on their own inbox.
-    async fn archive(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
-        apply(ctx, select, Change::Archive).await
+    /// Takes items out of the inbox proper and of its counts; whether they are read stays.
+    /// USER on their own inbox, SERVICE on that of `user`.
+    async fn archive_items(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which items.")] select: InboxItemSelector,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> Result<InboxItemsPayload> {
+        apply(ctx, select, user, Change::Archive).await
     }
 
-    /// Puts archived items back, read or unread as they were. USER, on their own inbox.
-    async fn unarchive(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
-        apply(ctx, select, Change::Unarchive).await
+    /// Puts archived items back, read or unread as they were.
+    /// USER on their own inbox, SERVICE on that of `user`.
+    async fn unarchive_items(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which items.")] select: InboxItemSelector,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> Result<InboxItemsPayload> {
+        apply(ctx, select, user, Change::Unarchive).await
     }
 
-    /// Deletes items for good; a match is about the inbox proper, the archive is emptied by ids. USER, on their own inbox.
-    async fn delete_items(&self, ctx: &Context<'_>, select: ItemSelector) -> Result<ItemsPayload> {
-        apply(ctx, select, Change::Delete).await
+    /// Deletes items for good; a match is about the inbox proper, the archive is emptied by ids.
+    /// USER on their own inbox, SERVICE on that of `user`.
+    async fn delete_items(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which items.")] select: InboxItemSelector,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> Result<InboxItemsPayload> {
+        apply(ctx, select, user, Change::Delete).await
     }
 
     /// The inbox (or one type of it) was looked at: AUTO types are read and, if it was the whole inbox, nothing is unseen
-    /// any more. USER.
-    async fn mark_seen(&self, ctx: &Context<'_>, r#type: Option<String>) -> Result<Overview> {
-        let (call, user) = Call::user(ctx).await?;
-        mark::see(call.app, call.tenant, user, r#type.as_deref()).await?;
-        read_overview(ctx, user).await
+    /// any more. USER on their own inbox, SERVICE on that of `user`.
+    async fn mark_seen(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The code of the message type that was looked at; the whole inbox where it is left out.")]
+        r#type: Option<String>,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> Result<InboxItemsPayload> {
+        let (call, user) = subject(ctx, user.as_ref()).await?;
+        let marked = mark::see(call.app, call.tenant, user, r#type.as_deref()).await?;
+        Ok(InboxItemsPayload { marked, user, items: Vec::new(), deleted_ids: Vec::new() })
     }
 }

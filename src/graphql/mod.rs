@@ -1,5 +1,6 @@
 //! The API: translates GraphQL into operations of the domain and back, one file a noun.
 
+mod account;
 mod admission;
 mod budget;
 mod catalogue;
@@ -14,14 +15,19 @@ mod flight;
 mod inbox;
 mod live;
 mod mark;
+mod node;
 mod notification;
+mod outbound;
 mod overview;
+mod patch;
 mod plain;
 mod preference;
 mod privacy;
+mod rule;
 mod scalars;
 mod send;
 mod sent;
+mod siblings;
 mod user;
 mod view;
 mod viewer;
@@ -33,7 +39,8 @@ use std::time::Duration;
 
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::{
-    MergedObject, MergedSubscription, Positioned, Request, Response, Schema as AsyncGraphqlSchema, ValidationMode,
+    MergedObject, MergedSubscription, Positioned, Request, Response, SDLExportOptions, Schema as AsyncGraphqlSchema,
+    ValidationMode,
 };
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
@@ -56,13 +63,19 @@ pub use viewer::{Viewer, Who};
 /// Everything that can be asked.
 #[derive(Default, MergedObject)]
 pub struct Query(
+    account::AccountQuery,
     user::UserQuery,
     catalogue::CatalogueQuery,
     channel::GroupQuery,
-    inbox::NodeQuery,
+    node::NodeQuery,
     privacy::PrivacyQuery,
+    errors::ErrorQuery,
     sent::SentQuery,
     view::ViewQuery,
+    rule::RuleQuery,
+    outbound::WebhookQuery,
+    outbound::MailQuery,
+    outbound::DeliveryQuery,
 );
 
 /// Everything that can be changed.
@@ -78,6 +91,10 @@ pub struct Mutation(
     catalogue::CatalogueMutation,
     user::UserMutation,
     privacy::PrivacyMutation,
+    rule::RuleMutation,
+    outbound::WebhookMutation,
+    outbound::MailMutation,
+    outbound::DeliveryMutation,
 );
 
 /// Everything that can be waited for.
@@ -141,7 +158,16 @@ impl Schema {
 
     /// The API in the schema definition language, as `schema.graphql` keeps it.
     pub fn sdl() -> String {
-        let options = async_graphql::SDLExportOptions::new().sorted_fields().sorted_arguments().sorted_enum_items();
+        Self::written(SDLExportOptions::new().include_specified_by())
+    }
+
+    /// The same as a subgraph of Apollo Federation 2, with its subscriptions.
+    pub fn subgraph() -> String {
+        Self::written(SDLExportOptions::new().federation().compose_directive())
+    }
+
+    fn written(options: SDLExportOptions) -> String {
+        let options = options.sorted_fields().sorted_arguments().sorted_enum_items();
         let mut sdl = builder().finish().sdl_with_options(options);
         sdl.truncate(sdl.trim_end().len());
         sdl.push('\n');
@@ -243,6 +269,7 @@ async fn caught(execution: impl Future<Output = Response>) -> Response {
     let response = AssertUnwindSafe(execution).catch_unwind().await;
     let mut response = response.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
     for error in &mut response.errors {
+        entities::place(error);
         errors::translate(error, "BAD_USER_INPUT");
     }
     response
@@ -250,5 +277,6 @@ async fn caught(execution: impl Future<Output = Response>) -> Response {
 
 fn builder() -> async_graphql::SchemaBuilder<Query, Mutation, Subscription> {
     AsyncGraphqlSchema::build(Query::default(), Mutation::default(), Subscription::default())
+        .enable_subscription_in_federation()
         .limit_recursive_depth(RECURSION)
 }

@@ -1,14 +1,15 @@
 //! What was sent.
 
 use async_graphql::{Context, Enum, ID, Json, Object, Result, SimpleObject};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::catalogue::MessageType;
 use super::channel::{Group, Groups, Target};
 use super::context::Call;
 use super::inbox::NotificationKind;
-use super::scalars::Instant;
-use super::user::{Siblings, User};
+use super::scalars::{Instant, int};
+use super::siblings::Siblings;
+use super::user::User;
 use crate::domain::{channel, notification};
 use crate::model::seal::Kind;
 
@@ -63,7 +64,7 @@ impl Notification {
 }
 
 /// What was sent, once, however many users it reaches.
-#[Object]
+#[Object(name = "SentNotification")]
 impl Notification {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
@@ -125,7 +126,7 @@ impl Notification {
         Audience(&self.of.audience)
     }
 
-    /// When it was handed in.
+    /// When it was handed in, here or to the system that it was brought over from.
     async fn created_at(&self) -> Instant {
         self.of.created_at.into()
     }
@@ -155,10 +156,20 @@ impl Notification {
         self.of.retracted_at.map(Into::into)
     }
 
+    /// Code of the rule that has raised it; null where somebody has sent it.
+    async fn rule(&self) -> Option<&str> {
+        self.of.raised.as_ref().map(|raised| raised.rule.as_str())
+    }
+
+    /// The key of the row that a rule has raised it for: column → value.
+    async fn row_key(&self) -> Option<Json<Map<String, Value>>> {
+        self.of.raised.as_ref().map(|raised| Json(raised.key.clone()))
+    }
+
     /// How many users it addressed, has reached and was read by. Right in the end: what happens now is counted within a
     /// minute, so that reading never waits for counting.
     async fn stats(&self) -> NotificationStats {
-        let number = |count: i64| i32::try_from(count.max(0)).unwrap_or(i32::MAX);
+        let number = |count: i64| int(count.max(0));
         NotificationStats {
             audience_size: self.of.audience_size.map(number),
             delivered_count: number(self.of.delivered_count),
@@ -171,7 +182,7 @@ impl Notification {
 pub struct Audience<'a>(&'a notification::Audience);
 
 /// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
-#[Object]
+#[Object(name = "NotificationAudience")]
 impl Audience<'_> {
     /// All users of the tenant.
     async fn everyone(&self) -> bool {
@@ -187,6 +198,6 @@ impl Audience<'_> {
 
     /// How many users are named one by one.
     async fn user_count(&self) -> i32 {
-        i32::try_from(self.0.users).unwrap_or(i32::MAX)
+        int(self.0.users)
     }
 }

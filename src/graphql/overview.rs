@@ -10,12 +10,14 @@ use super::connection::size;
 use super::context::Call;
 use super::inbox::InboxItem;
 use super::plain::Plain;
+use super::scalars::int;
 use super::view::View;
 use crate::domain::overview::{self, Wish};
 use crate::model::seal::Kind;
 
 /// How many.
 #[derive(SimpleObject)]
+#[graphql(name = "CappedCount")]
 pub struct Count {
     /// Exact, or `cap` when there are more than `cap`.
     pub count: i32,
@@ -25,16 +27,20 @@ pub struct Count {
 
 impl From<overview::Count> for Plain<Count> {
     fn from(of: overview::Count) -> Self {
-        Self(Count { count: i32::try_from(of.count).unwrap_or(i32::MAX), exact: of.is_exact })
+        Self(Count { count: int(of.count), exact: of.is_exact })
     }
 }
 
 /// What an overview must hold to answer the fields asked for under it.
 pub fn wish(ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Wish {
-    let asked = ctx.look_ahead();
+    wish_of(Call::of(ctx), &ctx.look_ahead(), types, cap)
+}
+
+/// What an overview must hold to answer the fields asked for under the selections that `asked` stands for.
+pub fn wish_of(call: Call<'_>, asked: &Lookahead<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Wish {
     // In one order and once each, however they are listed: what is remembered and shared goes by it.
     let types = types.map(|types| Vec::from_iter(BTreeSet::from_iter(types)));
-    Wish { types, cap: cap.map(i64::from), unseen: asked.field("unseen").exists(), views: views(Call::of(ctx), &asked) }
+    Wish { types, cap: cap.map(i64::from), unseen: asked.field("unseen").exists(), views: views(call, asked) }
 }
 
 /// How many unread views are asked for; none at all where even their sum is not.
@@ -55,7 +61,7 @@ fn views(call: Call<'_>, overview: &Lookahead<'_>) -> Option<usize> {
 pub struct Overview(pub Arc<overview::Overview>);
 
 /// Where an inbox stands.
-#[Object]
+#[Object(name = "InboxOverview")]
 impl Overview {
     /// Unread items of the types asked for, archived and expired ones left out.
     async fn unread(&self) -> Plain<Count> {
@@ -78,9 +84,13 @@ impl Overview {
     }
 
     /// Views with something unread, most recently active first; 20 where `first` is not given, 200 at the most.
-    fn views(&self, ctx: &Context<'_>, first: Option<i32>) -> Result<Vec<Plain<View>>> {
+    fn views(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "At most so many, up to 200.")] first: Option<i32>,
+    ) -> Result<Vec<Plain<View>>> {
         let views = self.0.views.views.iter().take(size(Call::of(ctx), "first", first)?);
-        Ok(views.map(|of| View::capped(of.clone(), self.0.cap)).map(Plain).collect())
+        Ok(views.cloned().map(View).map(Plain).collect())
     }
 
     /// Where the inbox stands: all that was published before is in it.
@@ -93,7 +103,7 @@ impl Overview {
 pub struct TypeOverview<'a>(&'a overview::TypeOverview);
 
 /// One type of an overview.
-#[Object]
+#[Object(name = "MessageTypeOverview")]
 impl TypeOverview<'_> {
     /// The category.
     async fn r#type(&self) -> Plain<MessageType> {

@@ -1,6 +1,6 @@
 //! Sending.
 
-use async_graphql::{Context, ID, InputObject, Json, MaybeUndefined, Object, OneofObject, Result, SimpleObject};
+use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
 use serde_json::Value;
 
 use super::channel::TargetInput;
@@ -14,6 +14,7 @@ use crate::error::Error;
 /// What came of a send.
 #[derive(SimpleObject)]
 pub struct SendPayload {
+    /// What was sent; the first one's where it is `replayed`.
     pub notification: Notification,
     /// True when the idempotency key had been used and nothing new was sent.
     pub replayed: bool,
@@ -21,26 +22,27 @@ pub struct SendPayload {
 
 /// What a notification says.
 #[derive(InputObject)]
+#[graphql(name = "NotificationContentInput")]
 pub struct ContentInput {
     /// 1 to 256 characters. Required, unless the type has a template.
-    pub title: MaybeUndefined<String>,
+    pub title: Option<String>,
     /// 16 KiB at most.
-    pub body: MaybeUndefined<String>,
+    pub body: Option<String>,
     /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
-    pub link: MaybeUndefined<String>,
+    pub link: Option<String>,
     /// For the type's template; 16 KiB of JSON at most.
-    pub params: MaybeUndefined<Json<Value>>,
+    pub params: Option<Json<Value>>,
     /// For the client, untouched; 16 KiB of JSON at most.
-    pub data: MaybeUndefined<Json<Value>>,
+    pub data: Option<Json<Value>>,
 }
 
 impl From<ContentInput> for Content {
     fn from(input: ContentInput) -> Self {
-        let json = |value: MaybeUndefined<Json<Value>>| value.take().map(|Json(value)| value);
+        let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
         Self {
-            title: input.title.take(),
-            body: input.body.take(),
-            link: input.link.take(),
+            title: input.title,
+            body: input.body,
+            link: input.link,
             params: json(input.params),
             data: json(input.data),
         }
@@ -49,6 +51,7 @@ impl From<ContentInput> for Content {
 
 /// Whom an announcement is for.
 #[derive(OneofObject)]
+#[graphql(name = "NotificationAudienceInput")]
 pub enum AudienceInput {
     /// True: all users of the tenant, also those first mentioned within the retention window after it.
     Everyone(bool),
@@ -60,11 +63,15 @@ pub enum AudienceInput {
 
 /// Something to say to an audience.
 #[derive(InputObject)]
+#[graphql(name = "SendAnnouncementInput")]
 pub struct AnnouncementInput {
     /// Code of a message type.
     pub r#type: String,
+    /// Whom it is for.
     pub audience: AudienceInput,
+    /// What it says.
     pub content: ContentInput,
+    /// Who it is from, by the partner's own id; nobody where it is left out.
     pub sender: Option<ID>,
     /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
     /// where it is left out, or past.
@@ -79,45 +86,57 @@ pub struct AnnouncementInput {
 
 /// Something happened to a target.
 #[derive(InputObject)]
+#[graphql(name = "SendReminderInput")]
 pub struct ReminderInput {
     /// Code of a message type.
     pub r#type: String,
+    /// To what it happened.
     pub target: TargetInput,
+    /// What happened, such as `comment`; 1 to 128 characters.
     pub action: String,
     /// Who did it; they are never reminded of their own doing. Their followers are reminded too.
     pub sender: Option<ID>,
+    /// What it says.
     pub content: ContentInput,
     /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
     /// where it is left out, or past.
     pub publish_at: Option<Instant>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
-    /// As in `AnnouncementInput`.
+    /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
 }
 
 /// Something to say to one user.
 #[derive(InputObject)]
+#[graphql(name = "SendMessageInput")]
 pub struct MessageInput {
     /// Code of a message type.
     pub r#type: String,
+    /// Whom it is for, by the partner's own id.
     pub receiver: ID,
+    /// Who it is from, by the partner's own id: nobody where it is left out, and USER themselves.
     pub sender: Option<ID>,
+    /// What it says.
     pub content: ContentInput,
     /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
     /// where it is left out, or past.
     pub publish_at: Option<Instant>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
-    /// As in `AnnouncementInput`.
+    /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
 }
 
 /// One of the three.
 #[derive(OneofObject)]
+#[graphql(name = "SendNotificationInput")]
 pub enum SendInput {
+    /// To everyone, to groups or to named users.
     Announcement(AnnouncementInput),
+    /// To the subscribers of a target's action.
     Reminder(ReminderInput),
+    /// To one user.
     Message(MessageInput),
 }
 
@@ -127,17 +146,29 @@ pub struct SendMutation;
 #[Object]
 impl SendMutation {
     /// To everyone, to groups or to named users. SERVICE, ADMIN.
-    async fn send_announcement(&self, ctx: &Context<'_>, input: AnnouncementInput) -> Result<SendPayload> {
+    async fn send_announcement(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What to send.")] input: AnnouncementInput,
+    ) -> Result<SendPayload> {
         send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await
     }
 
     /// To the subscribers of a target's action, users and groups, and to the sender's followers. SERVICE, ADMIN.
-    async fn send_reminder(&self, ctx: &Context<'_>, input: ReminderInput) -> Result<SendPayload> {
+    async fn send_reminder(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What to send.")] input: ReminderInput,
+    ) -> Result<SendPayload> {
         send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await
     }
 
     /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
-    async fn send_message(&self, ctx: &Context<'_>, input: MessageInput) -> Result<SendPayload> {
+    async fn send_message(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What to send.")] input: MessageInput,
+    ) -> Result<SendPayload> {
         let call = Call::of(ctx);
         let mut input = input;
         if call.viewer.role == Role::User {
@@ -145,7 +176,7 @@ impl SendMutation {
                 return Err(Error::Forbidden("users of this tenant cannot send messages".into()).into());
             }
             if input.sender.as_ref().is_some_and(|sender| sender.as_str() != call.viewer.sub) {
-                return Err(Error::bad_input("input.sender", "users send as themselves").into());
+                return Err(Error::bad_input("input.sender", "must be themselves where users send").into());
             }
             input.sender = Some(ID(call.viewer.sub.clone()));
         }
@@ -153,7 +184,11 @@ impl SendMutation {
     }
 
     /// Up to 1,000 at once, in one transaction: all or nothing. SERVICE, ADMIN.
-    async fn send_many(&self, ctx: &Context<'_>, inputs: Vec<SendInput>) -> Result<Vec<SendPayload>> {
+    async fn send_notifications(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What to send, in this order; at most 1,000.")] inputs: Vec<SendInput>,
+    ) -> Result<Vec<SendPayload>> {
         let call = Call::by(ctx, STAFF)?;
         let variants: Vec<&'static str> = inputs.iter().map(variant).collect();
         let inputs = inputs.into_iter().zip(0..).map(|(input, place)| {
@@ -199,7 +234,7 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
             (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
         }
         SendInput::Reminder(of) => {
-            let (target_type, target_id) = (of.target.r#type, of.target.id.0);
+            let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
             let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
             (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
         }
@@ -216,5 +251,7 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
         publish_at: publish_at.map(|at| at.0),
         expires_at: expires_at.map(|at| at.0),
         idempotency_key,
+        past: None,
+        raised: None,
     })
 }

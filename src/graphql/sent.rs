@@ -1,32 +1,34 @@
 //! What was sent, for those who sent it: the list, changes and retractions.
 
-use async_graphql::connection::Edge;
-use async_graphql::{Context, ID, InputObject, Json, MaybeUndefined, Object, Result};
+use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result};
 use serde_json::Value;
 
 use super::channel::TargetInput;
-use super::connection::{Walked, names, size};
+use super::connection::{Paging, Walked, by_row, names};
 use super::context::{Call, STAFF};
 use super::inbox::NotificationKind;
 use super::notification::{Notification, NotificationStatus};
+use super::patch::Patching;
 use super::plain::Plain;
 use super::scalars::Instant;
-use super::send::ContentInput;
 use crate::domain::notification::{self, ContentChange, Filter, Patch};
 use crate::error::Error;
 use crate::model::seal::Kind;
 
-names!(Notifications, "NotificationConnection", "NotificationEdge");
+names!(Notifications, "SentNotificationConnection", "SentNotificationEdge");
 
 /// What to list; conditions left out do not count.
 #[derive(InputObject)]
 pub struct NotificationFilter {
     /// Codes of message types.
     pub types: Option<Vec<String>>,
+    /// Of one of these kinds.
     pub kinds: Option<Vec<NotificationKind>>,
+    /// In one of these states.
     pub statuses: Option<Vec<NotificationStatus>>,
     /// The partner's id of a user.
     pub sender: Option<ID>,
+    /// About this target.
     pub target: Option<TargetInput>,
 }
 
@@ -42,37 +44,60 @@ impl From<NotificationFilter> for Filter {
     }
 }
 
-/// What to change of a notification; what is left out stays.
+/// What can be erased of a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub enum NotificationField {
+    /// `title`; only where the type has a template.
+    Title,
+    /// `body`.
+    Body,
+    /// `link`.
+    Link,
+    /// `params`.
+    Params,
+    /// `data`.
+    Data,
+    /// `expiresAt`: by the type's ttl again.
+    ExpiresAt,
+}
+
+/// What to change of a notification; what is left out, or null, stays.
 #[derive(InputObject)]
 pub struct NotificationPatch {
-    /// Of what it says, a field left out stays, and null clears it.
-    pub content: Option<ContentInput>,
+    /// 1 to 256 characters.
+    pub title: Option<String>,
+    /// 16 KiB at most.
+    pub body: Option<String>,
+    /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+    pub link: Option<String>,
+    /// For the type's template; 16 KiB of JSON at most.
+    pub params: Option<Json<Value>>,
+    /// For the client, untouched; 16 KiB of JSON at most.
+    pub data: Option<Json<Value>>,
     /// Only while it is scheduled. What is past means at once.
     pub publish_at: Option<Instant>,
-    /// In the future. Null: by the type's ttl again.
-    pub expires_at: MaybeUndefined<Instant>,
+    /// In the future.
+    pub expires_at: Option<Instant>,
+    /// What to erase of it; nothing that is given as well.
+    pub clear: Option<Vec<NotificationField>>,
 }
 
-impl From<ContentInput> for ContentChange {
-    fn from(input: ContentInput) -> Self {
-        let json = |value: MaybeUndefined<Json<Value>>| value.map_value(|Json(value)| value).into();
-        Self {
-            title: input.title.into(),
-            body: input.body.into(),
-            link: input.link.into(),
-            params: json(input.params),
-            data: json(input.data),
-        }
-    }
-}
-
-impl From<NotificationPatch> for Patch {
-    fn from(input: NotificationPatch) -> Self {
-        Self {
-            content: input.content.map(Into::into),
-            publish_at: input.publish_at.map(|at| at.0),
-            expires_at: input.expires_at.map_value(|at| at.0).into(),
-        }
+impl NotificationPatch {
+    fn patch(self) -> crate::error::Result<Patch> {
+        use NotificationField::{Body, Data, ExpiresAt, Link, Params, Title};
+        let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
+        let patching = Patching::of(self.clear);
+        Ok(Patch {
+            content: ContentChange {
+                title: patching.change(Title, self.title)?,
+                body: patching.change(Body, self.body)?,
+                link: patching.change(Link, self.link)?,
+                params: patching.change(Params, json(self.params))?,
+                data: patching.change(Data, json(self.data))?,
+            },
+            publish_at: self.publish_at.map(|at| at.0),
+            expires_at: patching.change(ExpiresAt, self.expires_at.map(|at| at.0))?,
+        })
     }
 }
 
@@ -82,37 +107,37 @@ pub struct SentQuery;
 #[Object]
 impl SentQuery {
     /// What was sent under this id; null where there is nothing (any more). SERVICE, ADMIN.
-    async fn notification(&self, ctx: &Context<'_>, id: ID) -> Option<Result<Notification>> {
+    async fn sent_notification(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
+    ) -> Option<Result<Notification>> {
         find(ctx, &id).await.transpose()
     }
 
-    /// What was sent or is scheduled, newest first. A page that is filtered, but for a target, looks at 10,000 notifications: it
-    /// may have fewer than were asked for, or none, and go on at its `endCursor`. ADMIN, SERVICE.
-    async fn notifications(
+    /// What was sent or is scheduled, newest first; 20 where neither `first` nor `last` is given. A page that is filtered, but for
+    /// a target, looks at 10,000 notifications: it may have fewer than were asked for, or none, and go on at its `endCursor`
+    /// (`startCursor`). ADMIN, SERVICE.
+    async fn sent_notifications(
         &self,
         ctx: &Context<'_>,
-        filter: Option<NotificationFilter>,
-        first: Option<i32>,
-        after: Option<String>,
+        #[graphql(desc = "Which notifications; all where it is left out.")] filter: Option<NotificationFilter>,
+        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
+        #[graphql(desc = "Only older ones than the notification at this cursor.")] after: Option<String>,
+        #[graphql(
+            desc = "So many from the oldest on, 200 at the most; not with `first`, unless `before` alone is given."
+        )]
+        last: Option<i32>,
+        #[graphql(desc = "Only newer ones than the notification at this cursor.")] before: Option<String>,
     ) -> Result<Walked<Plain<Notification>, Notifications>> {
         let call = Call::by(ctx, STAFF)?;
-        let many = size(call, "first", first)?;
-        let open = |cursor: &String| {
-            let place = call.tenant.seal.open(Kind::Row, cursor);
-            place.map(|(_, id)| id).ok_or_else(|| Error::bad_input("after", "is no cursor of this list"))
-        };
-        let before = after.as_ref().map(open).transpose()?;
+        let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
+        let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
         let filter = filter.map(Into::into).unwrap_or_default();
-        let page = notification::page(call.app, call.tenant, &filter, many, before).await?;
-        let cursor = |id: i64| call.tenant.seal.close(Kind::Row, 0, id);
+        let page = notification::page(call.app, call.tenant, &filter, slice).await?;
         let ids: Vec<i64> = page.notifications.iter().map(|of| of.id).collect();
-        let edges = Notification::list(page.notifications).into_iter().zip(ids);
-        Ok(Walked {
-            has_previous_page: after.is_some(),
-            has_next_page: page.goes_on_at.is_some(),
-            ends: (None, page.goes_on_at.map(cursor)),
-            edges: edges.map(|(of, id)| Edge::new(cursor(id), Plain(of))).collect(),
-        })
+        let rows = ids.into_iter().zip(Notification::list(page.notifications).into_iter().map(Plain));
+        Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))
     }
 }
 
@@ -129,14 +154,25 @@ pub struct SentMutation;
 impl SentMutation {
     /// Changes what is scheduled, or amends what is published: every inbox shows the new text at its next read. `CONFLICT`
     /// where it is retracted or has expired. SERVICE, ADMIN.
-    async fn update_notification(&self, ctx: &Context<'_>, id: ID, input: NotificationPatch) -> Result<Notification> {
+    async fn update_sent_notification(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
+        #[graphql(desc = "What to change.")] input: NotificationPatch,
+    ) -> Result<Notification> {
         let (call, number) = named(ctx, &id)?;
-        known(&id, notification::update(call.app, call.tenant, number, &input.into()).await?)
+        let patch = input.patch().map_err(|error| error.within("input"))?;
+        let updated = notification::update(call.app, call.tenant, number, &patch).await;
+        known(&id, updated.map_err(|error| error.within("input"))?)
     }
 
     /// Takes it out of every inbox, whose unread counts follow at once; what is scheduled is not published. Retracting twice
     /// is the same as once. SERVICE, ADMIN.
-    async fn retract_notification(&self, ctx: &Context<'_>, id: ID) -> Result<Notification> {
+    async fn retract_sent_notification(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
+    ) -> Result<Notification> {
         let (call, number) = named(ctx, &id)?;
         known(&id, notification::retract(call.app, call.tenant, number).await?)
     }

@@ -1,80 +1,36 @@
-//! Users: whose inbox, overview, subscriptions and preferences these are.
+//! Users as everybody sees them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, InputObject, MaybeUndefined, Object, Result};
+use async_graphql::{Context, Enum, ID, InputObject, Object, OneofObject, Result, SimpleObject};
 use entity::ids::UserId;
-use futures_util::FutureExt;
-use parking_lot::Mutex;
-use tokio::sync::OnceCell;
 
-use super::channel::{Group, Groups, Subscriptions, TopicSubscription};
-use super::connection::{Named, Walked, by_channel, channel_at, names, size};
 use super::context::{Call, STAFF};
 use super::entities::Entities;
-use super::inbox::InboxItem;
-use super::inbox::{InboxFilter, Items, inbox_page};
-use super::overview::{Overview, wish};
-use super::plain::Plain;
-use super::preference::Preferences;
-use super::view::{SharedViews, View, ViewKeyInput};
-use crate::auth::Role;
-use crate::domain::channel;
-use crate::domain::overview::{self, Wish};
-use crate::domain::user::{self, Profile, ProfileChange};
-use crate::error::Error;
-use crate::model::check;
+use super::patch::Patching;
+use super::scalars::Instant;
+use super::siblings::Siblings;
+use crate::domain::lane::Kind;
+use crate::domain::user::{self, Contact, Profile, ProfileChange};
+use crate::mail;
 
-names!(Users, "UserConnection", "UserEdge");
-
-/// The most users of one `users` query, and of whom things are read at once.
-pub const USERS: usize = 200;
-
-type Overviews = HashMap<UserId, overview::Overview>;
-
-/// Users that were asked for together, so that what is asked of each of them is read for all of them at once.
-#[derive(Default)]
-pub struct Siblings {
-    ids: Vec<UserId>,
-    profiles: OnceCell<HashMap<UserId, Profile>>,
-    overviews: Mutex<HashMap<Wish, Arc<OnceCell<Overviews>>>>,
-    views: SharedViews,
-}
-
-impl Siblings {
-    /// Of these users.
-    pub fn of(ids: Vec<UserId>) -> Arc<Self> {
-        Arc::new(Self { ids, ..Self::default() })
-    }
-
-    async fn profile(&self, call: Call<'_>, user: UserId) -> Result<Profile> {
-        let profiles = self.profiles.get_or_try_init(|| user::profiles(call.app, call.tenant, &self.ids)).await?;
-        Ok(profiles.get(&user).cloned().ok_or(Error::Erased)?)
-    }
-
-    async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
-        let shared = {
-            let mut overviews = self.overviews.lock();
-            overviews.entry(wish.clone()).or_default().clone()
-        };
-        let all = shared.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
-        Ok(all.get(&user).cloned().ok_or(Error::Erased)?)
-    }
-}
-
-/// A recipient.
+/// The public profile of a user.
 #[derive(Clone)]
-pub struct User {
-    row: UserId,
-    profile: Option<Arc<Profile>>,
-    siblings: Arc<Siblings>,
+pub struct User(Source);
+
+/// Where the profile comes from.
+#[derive(Clone)]
+enum Source {
+    Known(Arc<Profile>),
+    /// Read with those of others.
+    Among(Arc<Siblings>, UserId),
 }
 
 impl User {
     /// One of several who were asked for together.
     pub fn among(siblings: &Arc<Siblings>, row: UserId) -> Self {
-        Self { row, profile: None, siblings: siblings.clone() }
+        Self(Source::Among(siblings.clone(), row))
     }
 
     /// One alone.
@@ -84,141 +40,45 @@ impl User {
 
     /// One whose profile was read along with something else.
     pub fn known(profile: Profile) -> Self {
-        let alone = Self::alone(profile.id);
-        Self { profile: Some(Arc::new(profile)), ..alone }
+        Self(Source::Known(Arc::new(profile)))
     }
 
     async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
-        match &self.profile {
-            Some(profile) => Ok(profile.clone()),
-            None => Ok(Arc::new(self.siblings.profile(call, self.row).boxed().await?)),
+        match &self.0 {
+            Source::Known(profile) => Ok(profile.clone()),
+            // Boxed: all fields share the room of the largest, and every sender of an item is a user.
+            Source::Among(siblings, row) => Ok(Arc::new(Box::pin(siblings.profile(call, *row)).await?)),
         }
-    }
-
-    /// What is nobody's business but their own, and the partner's.
-    async fn private<'a>(&self, ctx: &'a Context<'_>) -> Result<Call<'a>> {
-        let call = Call::of(ctx);
-        if call.viewer.role == Role::User {
-            let own = user::mention_one(call.app, call.tenant, "sub", &call.viewer.sub).boxed().await?;
-            if own != self.row {
-                let id = self.read(call).await?.external_id.clone();
-                return Err(Error::not_found("inbox of user", id).into());
-            }
-        }
-        Ok(call)
     }
 }
 
-// What is read for a field is boxed: all fields share the room of the largest, and every sender of an item is a user.
-
-/// A recipient. Users see the profile of others, and all of themselves; services and operators see everything.
+/// The public profile of a user, which everybody in the tenant may see. In a supergraph it is an entity, whose fields other
+/// subgraphs may have too; what is private is in `Viewer`.
 #[Object]
 impl User {
     /// The partner's own id of the user.
+    #[graphql(shareable)]
     async fn id(&self, ctx: &Context<'_>) -> Result<ID> {
         Ok(ID(self.read(Call::of(ctx)).await?.external_id.clone()))
     }
 
-    /// As far as the partner has told it (`saveUsers`).
+    /// As far as the partner has told it (`saveUserProfiles`).
+    #[graphql(shareable)]
     async fn name(&self, ctx: &Context<'_>) -> Option<Result<String>> {
         self.read(Call::of(ctx)).await.map(|profile| profile.name.clone()).transpose()
     }
 
-    /// As far as the partner has told it (`saveUsers`).
+    /// As far as the partner has told it (`saveUserProfiles`): an absolute http(s) URL or a path.
+    #[graphql(shareable)]
     async fn avatar_url(&self, ctx: &Context<'_>) -> Option<Result<String>> {
         self.read(Call::of(ctx)).await.map(|profile| profile.avatar_url.clone()).transpose()
     }
 
-    /// BCP 47, as far as the partner has told it (`saveUsers`).
+    /// BCP 47, as far as the partner has told it (`saveUserProfiles`).
+    #[graphql(shareable)]
     async fn locale(&self, ctx: &Context<'_>) -> Option<Result<String>> {
         self.read(Call::of(ctx)).await.map(|profile| profile.locale.clone()).transpose()
     }
-
-    /// All types at once: unread counts and latest items, in one batched statement however many types or users are asked
-    /// for. `types` limits it to these types; counts stop at `cap` (at least 1) where it is given.
-    async fn overview(&self, ctx: &Context<'_>, types: Option<Vec<String>>, cap: Option<i32>) -> Result<Overview> {
-        let call = self.private(ctx).await?;
-        let wish = wish(ctx, types, cap);
-        Ok(Overview(Arc::new(self.siblings.overview(call, self.row, wish).boxed().await?)))
-    }
-
-    /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks
-    /// towards older items, `last` with `before` towards newer ones. A page that is filtered by kind, target, action or sender
-    /// looks at 1,000 items: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`).
-    async fn inbox(
-        &self,
-        ctx: &Context<'_>,
-        filter: Option<InboxFilter>,
-        first: Option<i32>,
-        after: Option<String>,
-        last: Option<i32>,
-        before: Option<String>,
-    ) -> Result<Walked<Plain<InboxItem>, Items>> {
-        let call = self.private(ctx).await?;
-        inbox_page(ctx, call, self.row, filter, (first, after), (last, before)).boxed().await
-    }
-
-    /// Targets and actions that the user hears of directly; not those of their groups. Oldest topic first.
-    async fn subscriptions(
-        &self,
-        ctx: &Context<'_>,
-        first: Option<i32>,
-        after: Option<String>,
-    ) -> Result<Named<TopicSubscription, Subscriptions>> {
-        let call = self.private(ctx).await?;
-        let size = size(call, "first", first)?;
-        let from = channel_at(call, after.as_deref())?;
-        let rows = channel::subscriptions(call.app, self.row, size, from).boxed().await?;
-        let rows = rows.into_iter().map(|row| (row.channel, row)).collect();
-        Ok(by_channel(call, after.as_deref(), size, rows, TopicSubscription))
-    }
-
-    /// Users whose doings they hear of.
-    async fn following(
-        &self,
-        ctx: &Context<'_>,
-        first: Option<i32>,
-        after: Option<String>,
-    ) -> Result<Named<User, Users>> {
-        let call = self.private(ctx).await?;
-        let size = size(call, "first", first)?;
-        let from = channel_at(call, after.as_deref())?;
-        let rows = channel::following(call.app, self.row, size, from).boxed().await?;
-        let siblings = Siblings::of(rows.iter().map(|(_, user)| *user).collect());
-        Ok(by_channel(call, after.as_deref(), size, rows, |user| Self::among(&siblings, user)))
-    }
-
-    /// The groups that the user is in, by code.
-    async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
-        let call = self.private(ctx).await?;
-        Ok(Groups::list(channel::groups_of(call.app, call.tenant, self.row).boxed().await?))
-    }
-
-    /// What the user wants to hear.
-    async fn preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
-        let call = self.private(ctx).await?;
-        Preferences::of(call, self.row).boxed().await
-    }
-
-    /// Auto-read views (chats, feeds) that the user is in, most recently active first; 20 where `first` is not given, 200
-    /// at the most. With `keys` (at most 200) those of them that they are in, in the order asked for, all where `first` is not
-    /// given.
-    async fn views(
-        &self,
-        ctx: &Context<'_>,
-        keys: Option<Vec<ViewKeyInput>>,
-        first: Option<i32>,
-    ) -> Result<Vec<Plain<View>>> {
-        let call = self.private(ctx).await?;
-        self.siblings.views.of(call, &self.siblings.ids, self.row, keys, first).boxed().await
-    }
-}
-
-async fn find(ctx: &Context<'_>, id: &ID) -> Result<Option<User>> {
-    let call = Call::by(ctx, STAFF)?;
-    check::code("id", id)?;
-    let found = user::find(call.app, call.tenant, std::slice::from_ref(&id.0)).await?;
-    Ok(found.get(id.as_str()).copied().map(User::alone))
 }
 
 #[derive(Default)]
@@ -226,50 +86,90 @@ pub struct UserQuery;
 
 #[Object]
 impl UserQuery {
-    /// The token's user. USER.
-    async fn viewer(&self, ctx: &Context<'_>) -> Result<User> {
-        let (_, user) = Call::user(ctx).await?;
-        Ok(User::alone(user))
-    }
-
-    /// The user of a supergraph (Apollo Federation 2). USER (about themselves), SERVICE, ADMIN. One of whom the tenant has never
-    /// heard is made now, so that they have an inbox.
+    /// The user of a supergraph (Apollo Federation 2). Any role. One of whom the tenant has never heard has a profile without
+    /// anything in it, and is not made.
     #[graphql(entity)]
-    async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Result<User> {
-        ctx.data_unchecked::<Entities>().user(ctx, &id).await
-    }
-
-    /// Null where the tenant has never heard of the user. SERVICE, ADMIN.
-    async fn user(&self, ctx: &Context<'_>, id: ID) -> Option<Result<User>> {
-        find(ctx, &id).await.transpose()
-    }
-
-    /// In the order asked for, null where the tenant has never heard of one; at most 200. Overviews of all of them cost
-    /// one statement. SERVICE, ADMIN.
-    async fn users(&self, ctx: &Context<'_>, ids: Vec<ID>) -> Result<Vec<Option<User>>> {
-        let call = Call::by(ctx, STAFF)?;
-        check::count("ids", ids.len(), USERS)?;
-        let ids: Vec<String> = ids.into_iter().map(|id| id.0).collect();
-        ids.iter().try_for_each(|id| check::code("ids", id))?;
-        let found = user::find(call.app, call.tenant, &ids).await?;
-        let mut rows: Vec<UserId> = found.values().copied().collect();
-        rows.sort_unstable();
-        let siblings = Siblings::of(rows);
-        Ok(ids.iter().map(|id| found.get(id).map(|row| User::among(&siblings, *row))).collect())
+    async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Option<Result<User>> {
+        Some(ctx.data_unchecked::<Entities>().user(ctx, &id).await)
     }
 }
 
-/// A user's profile: a field that is left out stays, null clears it.
+/// A field of a user's profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub enum ProfileField {
+    /// `name`.
+    Name,
+    /// `avatarUrl`.
+    AvatarUrl,
+    /// `locale`.
+    Locale,
+    /// `contacts`.
+    Contacts,
+}
+
+/// What to change of a user's profile; what is left out, or null, stays.
 #[derive(InputObject)]
-pub struct UserInput {
+pub struct UserProfileInput {
     /// The partner's own id of the user; 1 to 128 characters.
     pub id: ID,
     /// 1 to 256 characters.
-    pub name: MaybeUndefined<String>,
+    pub name: Option<String>,
     /// An absolute http(s) URL or a path.
-    pub avatar_url: MaybeUndefined<String>,
+    pub avatar_url: Option<String>,
     /// BCP 47.
-    pub locale: MaybeUndefined<String>,
+    pub locale: Option<String>,
+    /// Where they are reached outside: all of their addresses, five at the most. Nobody is shown them but the user, services and operators.
+    pub contacts: Option<Vec<UserContactInput>>,
+    /// What to erase of it; nothing that is given as well.
+    pub clear: Option<Vec<ProfileField>>,
+}
+
+/// An address of a user.
+#[derive(OneofObject)]
+pub enum UserContactInput {
+    /// For mail: `ada@example.com`, 254 bytes at the most.
+    Email(String),
+}
+
+impl UserContactInput {
+    fn read(self) -> crate::error::Result<Contact> {
+        let Self::Email(address) = self;
+        let address = mail::address(&address).map_err(|error| error.within("email"))?;
+        Ok(Contact { kind: Kind::Email, address })
+    }
+}
+
+/// Where a user is reached outside.
+#[derive(SimpleObject)]
+pub struct UserContact {
+    /// Their address.
+    pub email: String,
+    /// Since when nothing is sent there, for it was refused three times in a row; null where it is not so. Saving it again has it tried
+    /// again.
+    pub refused_since: Option<Instant>,
+}
+
+impl From<entity::contact::Model> for UserContact {
+    fn from(of: entity::contact::Model) -> Self {
+        Self { email: of.address, refused_since: of.bad_since.map(Into::into) }
+    }
+}
+
+impl UserProfileInput {
+    fn change(self) -> crate::error::Result<ProfileChange> {
+        let patching = Patching::of(self.clear);
+        let read = |(place, of): (usize, UserContactInput)| {
+            of.read().map_err(|error| error.within(&format!("contacts[{place}]")))
+        };
+        let contacts = self.contacts.map(|all| all.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>());
+        Ok(ProfileChange {
+            external_id: self.id.0,
+            name: patching.change(ProfileField::Name, self.name)?,
+            avatar_url: patching.change(ProfileField::AvatarUrl, self.avatar_url)?,
+            locale: patching.change(ProfileField::Locale, self.locale)?,
+            contacts: patching.change(ProfileField::Contacts, contacts.transpose()?)?.map(Option::unwrap_or_default),
+        })
+    }
 }
 
 #[derive(Default)]
@@ -277,17 +177,25 @@ pub struct UserMutation;
 
 #[Object]
 impl UserMutation {
-    /// Up to 1,000 profiles, all or none. SERVICE, ADMIN.
-    async fn save_users(&self, ctx: &Context<'_>, inputs: Vec<UserInput>) -> Result<Vec<User>> {
+    /// Up to 1,000 profiles, all or none; who was never mentioned is made. Answers with them in the order given. SERVICE, ADMIN.
+    async fn save_user_profiles(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "One a user, 1,000 at the most.")] inputs: Vec<UserProfileInput>,
+    ) -> Result<Vec<User>> {
         let call = Call::by(ctx, STAFF)?;
-        let change = |input: UserInput| ProfileChange {
-            external_id: input.id.0,
-            name: input.name.into(),
-            avatar_url: input.avatar_url.into(),
-            locale: input.locale.into(),
-        };
-        let rows = user::save(call.app, call.tenant, inputs.into_iter().map(change).collect()).await?;
+        let changes = inputs.into_iter().enumerate();
+        let changes = changes.map(|(place, of)| of.change().map_err(|error| error.within(&format!("inputs[{place}]"))));
+        let changes = changes.collect::<Result<Vec<_>, _>>()?;
+        let rows = user::save(call.app, call.tenant, changes).await?;
         let siblings = Siblings::of(rows.clone());
         Ok(rows.into_iter().map(|row| User::among(&siblings, row)).collect())
     }
+}
+
+/// Profiles by the partner's ids, of those who are known.
+pub async fn profiles(call: Call<'_>, ids: &[String]) -> crate::error::Result<HashMap<String, Profile>> {
+    let rows: Vec<UserId> = user::find(call.app, call.tenant, ids).await?.into_values().collect();
+    let profiles = user::profiles(call.app, call.tenant, &rows).await?;
+    Ok(profiles.into_values().map(|of| (of.external_id.clone(), of)).collect())
 }

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use super::account::ViewerAccount;
+use super::catalogue::DeleteCodePayload;
 use super::connection::size;
 use super::context::{ADMIN, Call};
 use super::overview::Count;
@@ -20,78 +22,68 @@ use crate::domain::catalogue::{self, ViewCode};
 use crate::domain::overview;
 use crate::domain::view::{self, Activity, By, Key, Listing};
 use crate::error::Error;
-use crate::model::check;
+use crate::model::{check, seal};
 
 /// A view by the partner's own strings, 1 to 128 characters each.
 #[derive(InputObject)]
 pub struct ViewKeyInput {
     /// What kind of view it is, such as `chat`.
     pub code: String,
-    /// Which of its kind.
-    pub id: ID,
+    /// The partner's own id, among the views of its code.
+    pub external_id: ID,
 }
 
 impl From<ViewKeyInput> for Key {
     fn from(input: ViewKeyInput) -> Self {
-        Self { code: input.code, id: input.id.0 }
+        Self { code: input.code, id: input.external_id.0 }
     }
 }
 
-/// A view as a user sees it, whose counts stop at a cap if there is one.
-pub struct View {
-    of: view::View,
-    cap: Option<i64>,
-}
-
-impl View {
-    /// With counts that stop at `cap`.
-    pub fn capped(of: view::View, cap: Option<i64>) -> Self {
-        Self { of, cap }
-    }
-}
-
-impl From<view::View> for View {
-    fn from(of: view::View) -> Self {
-        Self::capped(of, None)
-    }
-}
+/// A view as a user sees it.
+pub struct View(pub view::View);
 
 /// Something whose items count as read when the user looks at it: a chat, a feed, a news page. `unread` and
 /// `lastVisitedAt` are those of the one user whom the answer is about; 0 and null where it is about nobody or several.
-#[Object]
+#[Object(name = "InboxView")]
 impl View {
+    /// Opaque; of the view as this user sees it.
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
+        let user = self.0.user.unwrap_or_default();
+        ID(Call::of(ctx).tenant.seal.close(seal::Kind::View, user.0, self.0.row.0))
+    }
+
     /// What kind of view it is.
     async fn code(&self) -> &str {
-        &self.of.key.code
+        &self.0.key.code
     }
 
     /// The partner's own id, among the views of its code.
-    async fn id(&self) -> ID {
-        ID(self.of.key.id.clone())
+    async fn external_id(&self) -> ID {
+        ID(self.0.key.id.clone())
     }
 
     /// Activity since the user's last visit, or since they joined where they never visited; what they do there themselves is a
-    /// visit. Exact whatever the number, and cut at `cap` (at least 1) where it is given, or else at the overview's.
-    fn unread(&self, cap: Option<i32>) -> Result<Plain<Count>> {
+    /// visit. Exact whatever the number, unless it is cut at `cap`.
+    fn unread(&self, #[graphql(desc = "Where the count stops, at least 1.")] cap: Option<i32>) -> Result<Plain<Count>> {
         if cap.is_some_and(|cap| cap < 1) {
             return Err(Error::bad_input("cap", "must be at least 1").into());
         }
-        Ok(overview::Count::of(self.of.unread, cap.map(i64::from).or(self.cap)).into())
+        Ok(overview::Count::of(self.0.unread, cap.map(i64::from)).into())
     }
 
     /// Null while nothing has happened.
     async fn last_activity_at(&self) -> Option<Instant> {
-        self.of.last_activity_at.map(Into::into)
+        self.0.last_activity_at.map(Into::into)
     }
 
     /// Null while the user has never looked.
     async fn last_visited_at(&self) -> Option<Instant> {
-        self.of.last_visited_at.map(Into::into)
+        self.0.last_visited_at.map(Into::into)
     }
 
     /// What the latest activity carried as its `preview`.
     async fn latest(&self) -> Option<Json<Value>> {
-        self.of.latest.clone().map(Json)
+        self.0.latest.clone().map(Json)
     }
 }
 
@@ -123,7 +115,7 @@ impl SharedViews {
             lists.entry(listing.clone()).or_default().clone()
         };
         let all = shared.get_or_try_init(|| view::of(call.app, call.tenant, users, &listing)).await?;
-        Ok(all.get(&user).into_iter().flatten().take(shown).cloned().map(View::from).map(Plain).collect())
+        Ok(all.get(&user).into_iter().flatten().take(shown).cloned().map(View).map(Plain).collect())
     }
 }
 
@@ -154,6 +146,7 @@ impl ViewQuery {
 
 /// Something that happened in a view.
 #[derive(InputObject)]
+#[graphql(name = "ViewActivityInput")]
 pub struct ActivityInput {
     /// Made with its first activity.
     pub view: ViewKeyInput,
@@ -166,33 +159,79 @@ pub struct ActivityInput {
     pub idempotency_key: Option<String>,
 }
 
+/// What joining, leaving or visiting a view did.
+pub struct ViewPayload {
+    view: View,
+    visitor: Option<UserId>,
+}
+
+/// What joining, leaving or visiting a view did.
+#[Object]
+impl ViewPayload {
+    /// As the one user sees it whom the call was about; as nobody does where there were several.
+    async fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The token's user, as they stand after it; null for services.
+    async fn viewer(&self) -> Option<ViewerAccount> {
+        self.visitor.map(ViewerAccount::alone)
+    }
+}
+
+impl ViewPayload {
+    fn of(call: Call<'_>, of: view::View) -> Self {
+        Self { visitor: of.user.filter(|_| call.viewer.role == Role::User), view: View(of) }
+    }
+}
+
+/// What recording activities did.
+#[derive(SimpleObject)]
+pub struct RecordActivityPayload {
+    /// The view of each, as its actor sees it after all of them.
+    pub views: Vec<View>,
+}
+
 #[derive(Default)]
 pub struct ViewMutation;
 
 #[Object]
 impl ViewMutation {
-    /// Users are in a view from now on, which is made if it is missing; at most 10,000 a call. Whoever is in it already
-    /// stays as they are. SERVICE for anybody; USER for themselves (without `users`) where the view's code is open, else
-    /// `FORBIDDEN`.
-    async fn join_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
+    /// Users are in a view from now on, which is made if it is missing. Whoever is in it already stays as they are. SERVICE for
+    /// anybody; USER for themselves (without `users`) where the view's code is open, else `FORBIDDEN`.
+    async fn join_view(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which view.")] key: ViewKeyInput,
+        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Option<Vec<ID>>,
+    ) -> Result<ViewPayload> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
         let key = key.into();
-        Ok(call.making(ctx, users.len(), view::join(call.app, call.tenant, by, &key, &users).boxed()).await?.into())
+        let joining = view::join(call.app, call.tenant, by, &key, &users).boxed();
+        Ok(ViewPayload::of(call, call.making(ctx, users.len(), joining).await?))
     }
 
-    /// Users are no longer in a view; at most 10,000 a call. SERVICE for anybody; USER for themselves (without `users`) where
-    /// the view's code is open, else `FORBIDDEN`.
-    async fn leave_view(&self, ctx: &Context<'_>, key: ViewKeyInput, users: Option<Vec<ID>>) -> Result<View> {
+    /// Users are no longer in a view. SERVICE for anybody; USER for themselves (without `users`) where the view's code is open,
+    /// else `FORBIDDEN`.
+    async fn leave_view(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which view.")] key: ViewKeyInput,
+        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Option<Vec<ID>>,
+    ) -> Result<ViewPayload> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
-        Ok(view::leave(call.app, call.tenant, by, &key.into(), &users).await?.into())
+        Ok(ViewPayload::of(call, view::leave(call.app, call.tenant, by, &key.into(), &users).await?))
     }
 
     /// Things happened in views: unread for everybody who is in them, but for what the actors did or could see before. Up
-    /// to 1,000 at once, in one transaction, all or none. Answers with the view of each, as its actor sees it after all of
-    /// them. SERVICE.
-    async fn record_activity(&self, ctx: &Context<'_>, inputs: Vec<ActivityInput>) -> Result<Vec<Plain<View>>> {
+    /// to 1,000 at once, in one transaction, all or none. SERVICE.
+    async fn record_activity(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What happened, in this order; at most 1,000.")] inputs: Vec<ActivityInput>,
+    ) -> Result<RecordActivityPayload> {
         let call = Call::by(ctx, &[Role::Service])?;
         let activity = |input: ActivityInput| Activity {
             view: input.view.into(),
@@ -202,30 +241,45 @@ impl ViewMutation {
         };
         let activities: Vec<Activity> = inputs.into_iter().map(activity).collect();
         let views = view::record(call.app, call.tenant, &activities).await?;
-        Ok(views.into_iter().map(View::from).map(Plain).collect())
+        Ok(RecordActivityPayload { views: views.into_iter().map(View).collect() })
     }
 
     /// The user looked at a view: nothing in it is unread. It joins them where the view's code is open; elsewhere a view
     /// that they are not in is `NOT_FOUND`. USER.
-    async fn visit_view(&self, ctx: &Context<'_>, key: ViewKeyInput) -> Result<View> {
+    async fn visit_view(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which view.")] key: ViewKeyInput,
+    ) -> Result<ViewPayload> {
         let (call, user) = Call::user(ctx).await?;
         let key = key.into();
-        Ok(call.making(ctx, 1, view::visit(call.app, call.tenant, user, &key).boxed()).await?.into())
+        let visited = call.making(ctx, 1, view::visit(call.app, call.tenant, user, &key).boxed()).await?;
+        Ok(ViewPayload::of(call, visited))
     }
 
-    /// Says whether users may join and leave views of a code (1 to 128 characters) by themselves; who is in one stays. At
-    /// most 1,000 codes a tenant. ADMIN.
-    async fn save_view_code(&self, ctx: &Context<'_>, code: String, open: bool) -> Result<ViewCodeObject> {
+    /// Says whether users may join and leave views of a code by themselves; who is in one stays. At most 1,000 codes a tenant.
+    /// ADMIN.
+    async fn save_view_code(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "1 to 128 characters.")] code: String,
+        #[graphql(desc = "Whether users may join and leave by themselves.")] open: bool,
+    ) -> Result<ViewCodeObject> {
         let call = Call::by(ctx, ADMIN)?;
         let saved = ViewCode { code, is_open: open };
         catalogue::save_view_code(call.app, call.tenant, &saved).await?;
         Ok(ViewCodeObject { code: saved.code, open })
     }
 
-    /// Takes a code of views out of the catalogue, which closes them; who is in one stays. False where there is none. ADMIN.
-    async fn delete_view_code(&self, ctx: &Context<'_>, code: String) -> Result<bool> {
+    /// Takes a code of views out of the catalogue, which closes them; who is in one stays. ADMIN.
+    async fn delete_view_code(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which code.")] code: String,
+    ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
-        Ok(catalogue::delete_view_code(call.app, call.tenant, &code).await?)
+        let is_deleted = catalogue::delete_view_code(call.app, call.tenant, &code).await?;
+        Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }
 }
 
@@ -234,10 +288,11 @@ fn members(call: Call<'_>, users: Option<Vec<ID>>) -> crate::error::Result<(By, 
     let named = users.map(|users| users.into_iter().map(|id| id.0).collect::<Vec<String>>());
     match (call.viewer.role, named) {
         (Role::User, named) => {
-            let other = named.iter().flatten().find(|id| **id != call.viewer.sub);
-            if let Some(other) = other {
-                check::code("users", other)?;
-                return Err(Error::not_found("user", other));
+            let other = named.iter().flatten().enumerate().find(|(_, id)| **id != call.viewer.sub);
+            if let Some((place, other)) = other {
+                let field = format!("users[{place}]");
+                check::code(&field, other)?;
+                return Err(Error::not_found_at(field, "user", other));
             }
             Ok((By::Themselves, vec![call.viewer.sub.clone()]))
         }

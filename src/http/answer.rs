@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_graphql::{Response as GraphqlResponse, Value};
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, StreamExt, iter, poll_fn};
@@ -13,6 +13,9 @@ use serde_json::json;
 
 use crate::error::Error;
 use crate::graphql::{Budget, error_code, outcome};
+
+/// Names a request, to whoever sent it and in the log.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A comment is sent when nothing else was for this long, so that nobody in between takes the stream for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

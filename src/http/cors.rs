@@ -1,26 +1,31 @@
 //! Pages of other sites: closed to all but those of `TIDINGS_ORIGINS`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, Method, header};
+use parking_lot::Mutex;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::config::Config;
-use crate::http::observe::REQUEST_ID;
+use super::answer::REQUEST_ID;
+use crate::config::{Config, WireConfig};
 
 /// How long a browser may remember what it was allowed; Chrome takes no more.
 const MAX_AGE: Duration = Duration::from_hours(2);
 
+/// The least time between two lines of the log about pages that are not let in.
+const LINES: Duration = Duration::from_mins(1);
+
 /// Lets pages of the listed origins use the API; nothing where none is listed, so that a preflight fails.
 pub fn layer(config: &Config) -> Option<CorsLayer> {
-    let origins = &config.wire.origins;
-    if origins.is_empty() {
+    let WireConfig { origins, local_origins, .. } = &config.wire;
+    if origins.is_empty() && !local_origins {
         return None;
     }
+    let wire = config.wire.clone();
     let origin = if origins.iter().any(|origin| origin == "*") {
         AllowOrigin::any()
     } else {
-        AllowOrigin::list(origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()))
+        AllowOrigin::predicate(move |origin, _| origin.to_str().is_ok_and(|origin| is_listed(&wire, origin)))
     };
     let layer = CorsLayer::new()
         .allow_origin(origin)
@@ -38,10 +43,37 @@ pub fn layer(config: &Config) -> Option<CorsLayer> {
 pub fn origin_allowed(config: &Config, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
     let Ok(origin) = origin.to_str() else { return false };
-    let is_listed = config.wire.origins.iter().any(|listed| listed == "*" || listed.eq_ignore_ascii_case(origin));
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let of_host = origin.split_once("://").map(|(_, host)| host);
-    is_listed || host.zip(of_host).is_some_and(|(host, origin)| host.eq_ignore_ascii_case(origin))
+    let is_own = host.zip(of_host).is_some_and(|(host, origin)| host.eq_ignore_ascii_case(origin));
+    is_own || is_listed(&config.wire, origin)
+}
+
+/// Whether pages of an origin may use the API.
+fn is_listed(config: &WireConfig, origin: &str) -> bool {
+    config.origins.iter().any(|listed| listed == "*" || listed.eq_ignore_ascii_case(origin))
+        || config.local_origins && is_local(origin)
+}
+
+/// Whether a page is this machine's own, by whatever port it is served.
+fn is_local(origin: &str) -> bool {
+    let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.contains(']') { host } else { name });
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]") || name.ends_with(".localhost")
+}
+
+/// Says in the log, once a minute at most, that a page was not let in: its developer sees only that nothing works.
+pub fn note_refused(config: &Config, headers: &HeaderMap) {
+    static NOTED_AT: Mutex<Option<Instant>> = Mutex::new(None);
+    if origin_allowed(config, headers) {
+        return;
+    }
+    let mut noted_at = NOTED_AT.lock();
+    if noted_at.is_none_or(|at| at.elapsed() > LINES) {
+        *noted_at = Some(Instant::now());
+        let origin = headers.get(header::ORIGIN);
+        tracing::warn!(?origin, "a page of this origin may not use the API: TIDINGS_ORIGINS lists those that may");
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +83,24 @@ mod tests {
 
     use super::origin_allowed;
     use crate::config::Config;
+
+    #[test]
+    fn in_the_demo_pages_of_this_machine_may_use_it_too() {
+        for (origin, is_local) in [
+            ("http://localhost:3000", true),
+            ("http://127.0.0.1", true),
+            ("https://[::1]:5173", true),
+            ("http://[::1]", true),
+            ("http://app.localhost:80", true),
+            ("http://localhost.evil.example", false),
+            ("http://evil.example:80", false),
+            ("http://127.0.0.1.evil.example", false),
+            ("file://localhost", false),
+            ("null", false),
+        ] {
+            assert_eq!(super::is_local(origin), is_local, "{origin}");
+        }
+    }
 
     #[derive(Parser)]
     struct Arguments {

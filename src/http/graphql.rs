@@ -26,7 +26,11 @@ pub async fn get(
     request: HttpRequest,
 ) -> Response {
     if request.headers().contains_key(header::UPGRADE) {
-        return socket::upgrade(server, request.headers(), line.map(|Extension(line)| line), upgrade);
+        // With how the client has written the names of headers: the answer's are written in the same way.
+        let written = request.extensions().clone();
+        let mut answer = socket::upgrade(server, request.headers(), line.map(|Extension(line)| line), upgrade);
+        answer.extensions_mut().extend(written);
+        return answer;
     }
     let asked = match Asked::from_request(request, &server).await {
         Ok(asked) => asked,

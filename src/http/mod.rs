@@ -1,6 +1,7 @@
 //! The wire: routes, who is calling, health, the console, and the end of it all.
 
 mod answer;
+mod asset;
 mod caller;
 mod console;
 pub mod cors;
@@ -13,8 +14,10 @@ mod serve;
 mod server;
 mod session;
 mod socket;
+mod ui;
 mod unread;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -22,8 +25,9 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
+use futures_util::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
@@ -38,8 +42,18 @@ const GRACE: Duration = Duration::from_secs(20);
 const READY: Duration = Duration::from_millis(1_500);
 
 impl Server {
-    /// All that is served to everybody.
+    /// All that is served to everybody, for an application that has pages of its own.
     pub fn routes(&self) -> Router {
+        self.observed(self.everything())
+    }
+
+    /// The same where we are alone: whoever opens the address is shown where to go.
+    fn own_routes(&self) -> Router {
+        let first = get(async || Redirect::temporary("/console"));
+        self.observed(self.everything().route("/", first).merge(self.pages.clone().with_state(())))
+    }
+
+    fn everything(&self) -> Router<Self> {
         let mut api = Router::new().route("/graphql", get(graphql::get).post(graphql::post));
         if let Some(cors) = cors::layer(&self.app.config) {
             api = api.layer(cors);
@@ -49,10 +63,13 @@ impl Server {
             .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
             .merge(health());
-        if self.app.config.connections.admin_listen.is_none() {
+        if !self.app.config.wire.no_ui {
+            routes = routes.merge(ui::routes());
+        }
+        if self.app.config.listen.admin.is_none() {
             routes = routes.route("/metrics", get(metrics));
         }
-        self.observed(routes)
+        routes
     }
 
     /// All that is served where `TIDINGS_ADMIN_LISTEN` says.
@@ -64,21 +81,38 @@ impl Server {
         routes.layer(from_fn_with_state(self.clone(), observe::observe)).with_state(self.clone())
     }
 
-    /// Serves until `stop` is over; then `/readyz` says no, sessions are asked to come back elsewhere over three seconds,
-    /// and requests under way have 20 seconds to end.
-    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+    /// Serves until `stop` is over. Then `/readyz` says no for as long as balancers need to see it (`TIDINGS_DRAIN_SECONDS`), while
+    /// everything goes on; after that sessions are asked to come back elsewhere over three seconds, and requests under way have 20
+    /// seconds to end.
+    pub fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> BoxFuture<'static, Result<()>> {
+        self.serve_until(listener, Box::pin(stop))
+    }
+
+    /// Boxed, as are [`App::start`](crate::app::App::start) and the worker's, so that it is compiled here, and not again with
+    /// every program that waits for it.
+    fn serve_until(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<()>> {
+        Box::pin(self.serve_to_the_end(listener, stop))
+    }
+
+    async fn serve_to_the_end(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> Result<()> {
         let (told, stopped) = tokio::sync::oneshot::channel();
-        let sessions = self.sessions.clone();
+        let (sessions, door) = (self.sessions.clone(), Door::public(&self.app));
+        let (leaving, drain) = (door.clone(), Duration::from_secs(self.app.config.connections.drain_seconds.into()));
         let stop = async move {
             stop.await;
+            sessions.drain();
+            leaving.drain();
+            tokio::time::sleep(drain).await;
             sessions.stop();
             // Nobody waits for it where the server has failed already.
             let _ = told.send(());
         };
-        let admin = match self.app.config.connections.admin_listen {
-            Some(address) => Some(listen(address).map_err(|error| {
-                Error::Config(format!("TIDINGS_ADMIN_LISTEN={address} cannot be listened on: {error}"))
-            })?),
+        let admin = match self.app.config.listen.admin {
+            Some(address) => Some(listen(address)?),
             None => None,
         };
         // Until the end, so that whoever asks meanwhile is told that we are stopping.
@@ -92,7 +126,7 @@ impl Server {
             }
         };
         let served = async {
-            serve::serve(Door::public(&self.app), listener, self.routes(), stop).await;
+            serve::serve(door, listener, self.own_routes(), stop).await;
             // Sockets have left their connections, so that these do not wait for them.
             self.sessions.gone().await;
             // Mutations go on although their clients have gone.
@@ -113,12 +147,20 @@ impl Server {
 
 /// Listens on an address. Connections wait there in a line as long as the system allows (`net.core.somaxconn`): when all
 /// sessions of a node come back at once, whoever finds the line full tries again only after a second.
-pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    #[cfg(unix)]
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(u32::from(u16::MAX))
+///
+/// Fails with `Unavailable` where somebody else listens there, and with `Config` where nobody can.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let listener = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(u32::from(u16::MAX))
+    };
+    listener().map_err(|error: std::io::Error| {
+        let why = format!("{address} cannot be listened on: {error}");
+        if error.kind() == ErrorKind::AddrInUse { Error::Unavailable(why) } else { Error::Config(why) }
+    })
 }
 
 /// How we are, for whoever watches over us.
@@ -145,16 +187,28 @@ async fn ready(State(server): State<Server>) -> (StatusCode, String) {
 }
 
 async fn unready(server: &Server) -> Option<String> {
-    if server.sessions.are_stopping() {
+    if server.sessions.are_draining() {
         return Some("stopping".into());
     }
     let app = &server.app;
-    match timeout(READY, app.db.pending_migrations()).await {
-        Err(_) => Some("the database does not answer".into()),
-        _ if app.db.ailment() == Some(Ailment::Away) => Some("the database does not answer".into()),
-        Ok(Err(_)) => Some("the database cannot be reached".into()),
-        Ok(Ok(1..)) => Some("the database is not migrated".into()),
-        Ok(Ok(0)) if app.agreed.is_in_doubt() => Some(app.agreed.told()),
-        Ok(Ok(0)) => app.db.ailment().map(|ailment| ailment.words().into()),
+    let migrations = match timeout(READY, app.db.migrations()).await {
+        _ if app.db.ailment() == Some(Ailment::Away) => return Some("the database does not answer".into()),
+        // Others have answers: it is busy, and its tables are those that we started with.
+        Err(_) if app.db.answers() => None,
+        Err(_) => return Some("the database does not answer".into()),
+        Ok(Err(_)) => return Some("the database cannot be reached".into()),
+        Ok(Ok(migrations)) => Some(migrations),
+    };
+    if let Some(migrations) = migrations {
+        if let Err(error) = migrations.check() {
+            return Some(error.told());
+        }
+        if !migrations.pending.is_empty() {
+            return Some("the database is not migrated".into());
+        }
     }
+    if app.agreed.is_in_doubt() {
+        return Some(app.agreed.told());
+    }
+    app.db.ailment().map(|ailment| ailment.words().into())
 }

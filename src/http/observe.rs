@@ -7,20 +7,18 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use super::answer::Code;
+use super::answer::{Code, REQUEST_ID};
+use super::cors;
 use super::server::Server;
 use crate::graphql::Operation;
 use crate::telemetry;
 use crate::telemetry::metrics::Http;
-
-/// Names a request, to whoever sent it and in the log.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Characters of an id that somebody before us gave.
 const ID: usize = 64;
@@ -44,6 +42,7 @@ pub async fn observe(State(server): State<Server>, mut request: Request, next: N
         )
     });
     telemetry::continue_trace(&trace, request.headers());
+    cors::note_refused(&server.app.config, request.headers());
     let mut answer = next.run(request).instrument(trace.clone()).instrument(span.clone()).await;
 
     let status = answer.status().as_u16();

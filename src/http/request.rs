@@ -27,6 +27,7 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 struct Address {
     query: Option<String>,
     document_id: Option<String>,
+    id: Option<String>,
     operation_name: Option<String>,
     variables: Option<String>,
     extensions: Option<String>,
@@ -76,9 +77,13 @@ impl FromRequest<Server> for Asked {
 impl Address {
     fn fields(self) -> Result<Map<String, Value>> {
         let mut fields = Map::new();
-        for (name, text) in
-            [("query", self.query), ("operationName", self.operation_name), ("documentId", self.document_id)]
-        {
+        let texts = [
+            ("query", self.query),
+            ("operationName", self.operation_name),
+            ("documentId", self.document_id),
+            ("id", self.id),
+        ];
+        for (name, text) in texts {
             if let Some(text) = text.filter(|text| !text.is_empty()) {
                 fields.insert(name.into(), text.into());
             }
@@ -145,11 +150,14 @@ pub fn request_of(mut fields: Map<String, Value>) -> Result<Request> {
         Some(_) => Err(Error::bad_input(name, "must be a JSON object")),
     };
     let query = text(&mut fields, "query")?;
-    let document_id = text(&mut fields, "documentId")?;
+    // `id`, as clients of Relay have it.
+    let document_id = text(&mut fields, "documentId")?.or(text(&mut fields, "id")?);
     let operation_name = text(&mut fields, "operationName")?;
     let variables = object(&mut fields, "variables")?;
     let extensions = object(&mut fields, "extensions")?;
-    let is_named = extensions.as_ref().is_some_and(|extensions| extensions.contains_key("persistedQuery"));
+    let is_named = extensions
+        .as_ref()
+        .is_some_and(|extensions| extensions.contains_key("persistedQuery") || extensions.contains_key("documentId"));
     if query.is_none() && document_id.is_none() && !is_named {
         return Err(Error::bad_input("query", "is required, as a string"));
     }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ struct Inner {
     count: watch::Sender<u32>,
     /// How many of them have not shown a token yet.
     newcomers: AtomicU32,
+    /// Whether somebody should look for another node already.
+    is_draining: AtomicBool,
     is_stopping: watch::Sender<bool>,
 }
 
@@ -57,6 +59,7 @@ impl Sessions {
             open: Mutex::default(),
             count: watch::Sender::new(0),
             newcomers: AtomicU32::new(0),
+            is_draining: AtomicBool::new(false),
             is_stopping: watch::Sender::new(false),
         }))
     }
@@ -97,14 +100,19 @@ impl Sessions {
         }
     }
 
+    /// This node is about to stop: new ones are still let in, but should rather go elsewhere.
+    pub fn drain(&self) {
+        self.0.is_draining.store(true, Relaxed);
+    }
+
+    /// Whether it is.
+    pub fn are_draining(&self) -> bool {
+        self.0.is_draining.load(Relaxed)
+    }
+
     /// Asks all of them to leave.
     pub fn stop(&self) {
         self.0.is_stopping.send_replace(true);
-    }
-
-    /// Whether they are asked to leave.
-    pub fn are_stopping(&self) -> bool {
-        *self.0.is_stopping.borrow()
     }
 
     /// Over when one of them is to leave: each after another part of a few seconds.

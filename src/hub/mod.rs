@@ -8,14 +8,15 @@ mod bus;
 mod notice;
 mod outgoing;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use entity::ids::TenantId;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-pub use bus::Bus;
+pub use bus::{Bus, reach};
 pub use notice::Notice;
 use outgoing::Outgoing;
 
@@ -25,6 +26,9 @@ pub struct Hub {
     listeners: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
     outgoing: Outgoing,
     has_bus: bool,
+    /// Tenants whose log has grown, or in which something was amended, since somebody asked.
+    grown: Mutex<HashSet<TenantId>>,
+    has_grown: Notify,
 }
 
 impl Hub {
@@ -61,7 +65,21 @@ impl Hub {
         self.listeners.lock().remove(&tenant);
     }
 
+    /// Waits until a log has grown, or something in it was amended, here or on another node. For one that waits.
+    pub async fn growth(&self) {
+        self.has_grown.notified().await;
+    }
+
+    /// Whose log has grown since the last time.
+    pub fn grown(&self) -> HashSet<TenantId> {
+        std::mem::take(&mut *self.grown.lock())
+    }
+
     fn hear(&self, notice: Notice) {
+        if notice.everybody || !notice.seqs.is_empty() || !notice.items.is_empty() {
+            self.grown.lock().insert(notice.tenant);
+            self.has_grown.notify_one();
+        }
         let listeners = self.listeners.lock();
         if let Some(listener) = listeners.get(&notice.tenant) {
             // Who has gone away does not want to know.

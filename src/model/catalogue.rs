@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use entity::delivery_rule::Condition;
 use entity::ids::TypeId;
+use entity::lane;
 use entity::message_type::ReadPolicy;
 use entity::preference::Scope;
+use serde_json::Value;
 
 use super::check;
 use super::template::{self, Template, Templates};
@@ -60,8 +63,8 @@ impl Catalogue {
     pub fn chosen(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
         let Some(codes) = codes else { return Ok(self.types.clone()) };
         check::count(field, codes.len(), TYPES)?;
-        if let Some(unknown) = codes.iter().find(|code| self.message_type(code).is_none()) {
-            return Err(Error::bad_input(field, format!("no message type {unknown:?}")));
+        if let Some(place) = codes.iter().position(|code| self.message_type(code).is_none()) {
+            return Err(no_type(&format!("{field}[{place}]"), &codes[place]));
         }
         Ok(self.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
     }
@@ -85,8 +88,17 @@ impl Catalogue {
 /// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
 pub const TYPES: usize = 100;
 
+/// The most bytes of what a type has for user interfaces, written as JSON.
+const UI_BYTES: usize = 4 * 1024;
+
+/// The most rules of delivery in one list of them.
+const DELIVERY_RULES: usize = 10;
+
+/// The longest time from publication until something leaves the inbox.
+const DELAY_SECONDS: i64 = 2_592_000;
+
 /// A category of notifications.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageType {
     pub id: TypeId,
     pub code: String,
@@ -101,9 +113,29 @@ pub struct MessageType {
     /// Order in overviews.
     pub position: i32,
     pub template: Option<Template>,
+    /// A name that user interfaces know, or an https URL.
+    pub icon: Option<String>,
+    /// For user interfaces, untouched.
+    pub ui: Option<Value>,
+    /// How what is sent under it leaves the inbox; one of each kind.
+    pub delivery: Vec<DeliveryRule>,
+}
+
+/// How what is sent under a type leaves the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryRule {
+    pub kind: lane::Kind,
+    pub condition: Condition,
+    /// From publication on.
+    pub delay_seconds: i64,
 }
 
 impl MessageType {
+    /// The rule for a kind of lane, where it has one.
+    pub fn delivered_by(&self, kind: lane::Kind) -> Option<&DeliveryRule> {
+        self.delivery.iter().find(|rule| rule.kind == kind)
+    }
+
     /// Refuses what is no type.
     pub fn check(&self) -> Result<()> {
         check::code("code", &self.code)?;
@@ -114,8 +146,29 @@ impl MessageType {
         if self.ttl_seconds.is_some_and(|ttl| ttl < 1) {
             return Err(Error::bad_input("ttlSeconds", "must be at least 1"));
         }
+        if let Some(icon) = &self.icon {
+            check::icon("icon", icon)?;
+        }
+        if let Some(ui) = &self.ui {
+            check::body("ui", &ui.to_string(), UI_BYTES)?;
+        }
+        check::count("delivery", self.delivery.len(), DELIVERY_RULES)?;
+        for (place, rule) in self.delivery.iter().enumerate() {
+            if !(0..=DELAY_SECONDS).contains(&rule.delay_seconds) {
+                let field = format!("delivery[{place}].delaySeconds");
+                return Err(Error::bad_input(field, format!("must be from 0 to {DELAY_SECONDS}, which are 30 days")));
+            }
+            if self.delivery[..place].iter().any(|before| before.kind == rule.kind) {
+                return Err(Error::bad_input(format!("delivery[{place}].channel"), "has a rule already"));
+            }
+        }
         self.template
             .as_ref()
             .map_or(Ok(()), |template| template::check(template).map_err(|error| error.within("template")))
     }
+}
+
+/// A `field` names a type that there is not.
+pub fn no_type(field: &str, code: &str) -> Error {
+    Error::bad_input(field, format!("names no message type: {code:?}"))
 }

@@ -16,7 +16,7 @@ impl Target {
     /// Refuses ids that are none.
     pub fn check(&self) -> Result<()> {
         check::code("target.type", &self.target_type)?;
-        check::code("target.id", &self.id)
+        check::code("target.externalId", &self.id)
     }
 
     /// Its channel for an action.

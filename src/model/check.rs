@@ -29,6 +29,11 @@ pub fn code(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Ids or codes, each of them by its place: `users[3]`.
+pub fn codes(field: &str, texts: &[String]) -> Result<()> {
+    texts.iter().enumerate().try_for_each(|(place, text)| code(&format!("{field}[{place}]"), text))
+}
+
 /// One line of text for people: 1 to 256 characters, no control characters.
 pub fn title(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
@@ -70,6 +75,19 @@ pub fn is_link(text: &str) -> bool {
     });
     let plain = !text.chars().any(|character| character.is_control() || character.is_whitespace());
     (path || url) && plain && text.chars().count() <= LINK_CHARACTERS
+}
+
+/// What a user interface shows beside a title: a name of letters, digits, `-`, `_`, `.` and `:` that it knows, or an absolute
+/// https URL; at most 256 characters.
+pub fn icon(field: &str, text: &str) -> Result<()> {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || "-_.:".contains(character);
+    let is_name = !text.is_empty() && text.chars().all(is_part);
+    let is_url = text.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://")) && is_link(text);
+    if (is_name || is_url) && text.chars().count() <= TITLE_CHARACTERS {
+        return Ok(());
+    }
+    let message = "must be a name (letters, digits, -, _, . and :) or an absolute https URL, of at most 256 characters";
+    Err(Error::bad_input(field, message))
 }
 
 /// At most `most` of something in one call.

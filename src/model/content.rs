@@ -20,7 +20,7 @@ pub struct Content {
 }
 
 /// A change of it: what is left out stays, `Some(None)` clears.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContentChange {
     pub title: Option<Option<String>>,
     pub body: Option<Option<String>>,
@@ -33,20 +33,20 @@ impl Content {
     /// Refuses what cannot be shown; without a title only where the type has a template.
     pub fn check(&self, kind: &MessageType) -> Result<()> {
         match &self.title {
-            Some(title) => check::title("content.title", title)?,
+            Some(title) => check::title("title", title)?,
             None if kind.template.is_none() => {
                 let message = format!("is required, for the message type {:?} has no template", kind.code);
-                return Err(Error::bad_input("content.title", message));
+                return Err(Error::bad_input("title", message));
             }
             None => {}
         }
         if let Some(body) = &self.body {
-            check::body("content.body", body, check::BODY_BYTES)?;
+            check::body("body", body, check::BODY_BYTES)?;
         }
         if let Some(link) = &self.link {
-            check::link("content.link", link)?;
+            check::link("link", link)?;
         }
-        for (field, json) in [("content.params", &self.params), ("content.data", &self.data)] {
+        for (field, json) in [("params", &self.params), ("data", &self.data)] {
             if let Some(json) = json {
                 check::body(field, &json.to_string(), check::BODY_BYTES)?;
             }

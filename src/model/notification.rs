@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 use entity::notification::Kind;
+use serde_json::{Map, Value};
 
 use super::catalogue::MessageType;
 use super::channel::Target;
@@ -26,6 +27,15 @@ pub struct Audience {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+/// For which row of a table a rule has raised a notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// Code of the rule.
+    pub rule: String,
+    /// Column → value.
+    pub key: Map<String, Value>,
 }
 
 /// Where a notification is in its life.
@@ -52,6 +62,8 @@ pub struct Notification {
     pub message_type: Arc<MessageType>,
     pub content: Content,
     pub sender: Option<UserId>,
+    /// Of a message.
+    pub receiver: Option<UserId>,
     pub target: Option<Target>,
     pub action: Option<String>,
     pub audience: Audience,
@@ -69,6 +81,8 @@ pub struct Notification {
     pub delivered_count: i64,
     /// Users who have read it, as far as they were counted.
     pub read_count: i64,
+    /// Nothing where somebody has sent it.
+    pub raised: Option<Raised>,
 }
 
 impl Notification {

@@ -23,6 +23,46 @@ pub enum Kind {
     Row = 4,
     /// A place in an export: the list and the row.
     Export = 5,
+    /// A view as a user sees it: the user, 0 where it is nobody, and the view's row.
+    View = 6,
+    /// The token's user, first.
+    Viewer = 7,
+    /// A user as services and operators see them, first.
+    InboxUser = 8,
+    /// A message type: its row.
+    MessageType = 9,
+    /// A group: its channel.
+    Group = 10,
+    /// A subscription: the user and the channel.
+    Subscription = 11,
+    /// A subscription of a group: both channels.
+    GroupSubscription = 12,
+    /// A rule: its row.
+    Rule = 13,
+    /// A webhook endpoint, or a relay of mail: its row.
+    Lane = 14,
+    /// A delivery along one: its row.
+    Delivery = 15,
+}
+
+impl Kind {
+    const ALL: [Self; 15] = [
+        Self::Item,
+        Self::Notification,
+        Self::Cursor,
+        Self::Row,
+        Self::Export,
+        Self::View,
+        Self::Viewer,
+        Self::InboxUser,
+        Self::MessageType,
+        Self::Group,
+        Self::Subscription,
+        Self::GroupSubscription,
+        Self::Rule,
+        Self::Lane,
+        Self::Delivery,
+    ];
 }
 
 /// A tenant's key.
@@ -53,13 +93,17 @@ impl Seal {
 
     /// The two numbers of an id that `close` made for this kind and tenant; nothing for any other text.
     pub fn open(&self, kind: Kind, id: &str) -> Option<(i64, i64)> {
+        let (of, first, second) = self.open_any(id)?;
+        (of == kind).then_some((first, second))
+    }
+
+    /// The same for an id of any kind.
+    pub fn open_any(&self, id: &str) -> Option<(Kind, i64, i64)> {
         let mut block: [u8; 16] = URL_SAFE_NO_PAD.decode(id).ok()?.try_into().ok()?;
         self.0.decrypt_block((&mut block).into());
-        if block[..4] != [kind as u8, 0, 0, 0] {
-            return None;
-        }
+        let kind = Kind::ALL.into_iter().find(|kind| block[..4] == [*kind as u8, 0, 0, 0])?;
         let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
-        Some((number(&block[4..10]), number(&block[10..])))
+        Some((kind, number(&block[4..10]), number(&block[10..])))
     }
 }
 

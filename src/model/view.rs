@@ -1,5 +1,6 @@
 //! Views that read themselves, as users see them.
 
+use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
 use entity::view;
 
@@ -22,7 +23,7 @@ impl Key {
     /// Refuses what no view can have.
     pub fn check(&self) -> Result<()> {
         check::code("code", &self.code)?;
-        check::code("id", &self.id)
+        check::code("externalId", &self.id)
     }
 
     /// That there is none.
@@ -34,7 +35,10 @@ impl Key {
 /// A view as a user sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
+    pub row: ViewId,
     pub key: Key,
+    /// Who sees it; nothing where it is nobody, or several.
+    pub user: Option<UserId>,
     /// Activities since their last visit, or since they joined; 0 where it is nobody who sees it.
     pub unread: i64,
     /// Nothing where nothing has ever happened.

@@ -14,9 +14,9 @@ use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing::{Level, Span};
+use tracing::{Level, Metadata, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
@@ -30,7 +30,7 @@ pub struct Telemetry(Option<SdkTracerProvider>);
 
 /// Begins to log, and to trace where an endpoint is set. Once a process.
 pub fn start(config: &LogConfig) -> Result<Telemetry> {
-    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = filter(config)?;
     let provider = config.otlp.as_deref().map(provider).transpose()?;
     let traces = provider.as_ref().map(|provider| {
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("tidings"));
@@ -42,17 +42,46 @@ pub fn start(config: &LogConfig) -> Result<Telemetry> {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
-    tracing_subscriber::registry().with(traces).with(lines.with_filter(filter)).try_init().map_err(Error::internal)?;
+    // Below warnings the exporter writes down the whole URL, in which there may be a password.
+    let shows_url = |of: &Metadata<'_>| of.target() == "opentelemetry-otlp" && *of.level() > Level::INFO;
+    let shown = filter_fn(move |of| !shows_url(of)).with_max_level_hint(LevelFilter::TRACE);
+    let lines = lines.with_filter(filter.and(shown));
+    tracing_subscriber::registry().with(traces).with(lines).try_init().map_err(Error::internal)?;
     Ok(Telemetry(provider))
+}
+
+/// Finds what is wrong with the settings of the log.
+pub fn check(config: &LogConfig) -> Result<()> {
+    match filter(config)?.max_level_hint() {
+        _ if config.log.trim().is_empty() => Err(Error::Config("TIDINGS_LOG is empty: nothing would be logged".into())),
+        Some(LevelFilter::OFF) => Err(Error::Config(format!("TIDINGS_LOG={}: nothing would be logged", config.log))),
+        _ => Ok(()),
+    }
+}
+
+/// A word that is no level names a module, and turns on everything of it alone: whoever has misspelt a level would hear nothing.
+fn filter(config: &LogConfig) -> Result<EnvFilter> {
+    let wrong = |why: String| Error::Config(format!("TIDINGS_LOG={}: {why}", config.log));
+    let is_level = |word: &str| word.is_empty() || word.parse::<LevelFilter>().is_ok();
+    let bare = config.log.split(',').map(str::trim).find(|word| !word.contains(['=', '[']) && !is_level(word));
+    if let Some(word) = bare {
+        let all = "error, warn, info, debug, trace, off";
+        return Err(wrong(format!("{word:?} is none of {all}, nor a module and one of these, as in {word}=info")));
+    }
+    EnvFilter::try_new(&config.log).map_err(|error| wrong(error.to_string()))
 }
 
 /// Batches in a thread of its own, sent by HTTP as protobuf. Samplers, headers and what a span says of the service are
 /// set by the standard's own variables (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, …).
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
-    let unusable = |error| Error::Config(format!("OTEL_EXPORTER_OTLP_ENDPOINT={endpoint} cannot be used: {error}"));
+    // Neither it nor what the library says of it is shown, for there may be a password in it.
+    let unusable = || Error::Config("OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://localhost:4318".into());
+    if !reqwest::Url::parse(endpoint).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host()) {
+        return Err(unusable());
+    }
     let exporter = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
     let exporter = exporter.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')));
-    let exporter = exporter.build().map_err(unusable)?;
+    let exporter = exporter.build().map_err(|_| unusable())?;
     let named = Resource::builder();
     // Without a name of the operator's choice the library says `unknown_service`.
     let is_named = Resource::builder()

@@ -49,7 +49,7 @@ impl Arena {
             Some(server) => server.create(&name).await,
             None => format!("sqlite://{}/{name}.db?mode=rwc", self.data().display()),
         };
-        let usual = [("TIDINGS_RATE", "0"), ("TIDINGS_LOG", "info,sea_orm_migration=warn")];
+        let usual = [("TIDINGS_RATE", "0"), ("TIDINGS_LOG", "info")];
         for (node, settings) in nodes.iter().enumerate() {
             let further = settings.iter().map(|(name, value)| (*name, value.as_str()));
             let settings: Vec<_> = usual.into_iter().chain(further).collect();

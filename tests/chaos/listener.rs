@@ -14,8 +14,8 @@ use crate::support::{PATIENCE, Socket};
 
 const ITEMS: &str =
     "subscription($after: String) { itemReceived(after: $after) { cursor node { notificationId body } } }";
-const OVERVIEWS: &str = "subscription { overviewChanged { unread { count } unseen { count } types { type { code } \
-    unread { count } latest { notificationId title isRead } } } }";
+const OVERVIEWS: &str = "subscription { overviewChanged { overview { unread { count } unseen { count } \
+    types { type { code } unread { count } latest { notificationId title isRead } } } } }";
 
 /// What a client shows that lists first; it goes on from the newest of these.
 const NEWEST: &str =
@@ -211,7 +211,7 @@ impl Line {
         let mut data = message["payload"]["data"].take();
         let mut heard = self.heard();
         if heard.after.is_none() {
-            heard.shown = Some(data["overviewChanged"].take());
+            heard.shown = Some(data["overviewChanged"]["overview"].take());
         } else {
             let item = &data["itemReceived"];
             heard.items.push(text(&item["node"]["notificationId"]));

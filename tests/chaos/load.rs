@@ -24,10 +24,10 @@ pub const ABREAST: usize = 16;
 /// All who hear of this are never asked to change it: the users with an even number.
 const SHARED_TOPIC: &str = "plan";
 
-const SUBSCRIBE: &str = "mutation($target: TargetInput!) { subscribe(input: { target: $target, actions: [\"comment\"] }) { \
-    createdCount } }";
-const UNSUBSCRIBE: &str =
-    "mutation($target: TargetInput!) { unsubscribe(input: { target: $target }) { removedCount } }";
+const SUBSCRIBE: &str = "mutation($target: TopicTargetInput!) { subscribeTopic(input: { target: $target, \
+    what: { actions: [\"comment\"] } }) { createdCount } }";
+const UNSUBSCRIBE: &str = "mutation($target: TopicTargetInput!) { unsubscribeTopic(input: { target: $target, \
+    what: { everything: true } }) { removedCount } }";
 
 /// Announcements of a flood, and of one request of it, which may have 2 MiB.
 const FLOOD: usize = 800;
@@ -172,7 +172,7 @@ impl Load {
     pub async fn remind(&self) {
         let drafts = self.listening().map(|person| {
             let topic = in_vain(person);
-            let input = json!({ "type": "note", "target": { "type": "doc", "id": topic }, "action": "comment",
+            let input = json!({ "type": "note", "target": { "type": "doc", "externalId": topic }, "action": "comment",
                 "content": { "title": topic } });
             Draft { title: topic.clone(), input: json!({ "reminder": input }), to: To::Topic(topic) }
         });
@@ -207,18 +207,19 @@ impl Load {
         let everybody: Vec<Person> = self.everybody().collect();
         for some in everybody.chunks(500) {
             let inputs: Vec<Value> = some.iter().map(|person| json!({ "id": name(*person) })).collect();
-            let query = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }";
+            let query = "mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id } }";
             must(&admin, query, json!({ "inputs": inputs })).await;
         }
         let crew: Vec<String> = (0..self.plan.people).filter(|person| person % 2 == 1).map(name).collect();
-        let query = "mutation($users: [ID!]!) { saveGroup(code: \"crew\") { code } \
-            addGroupMembers(code: \"crew\", users: $users) { code } }";
+        let query = "mutation($users: [ID!]!) { saveUserGroup(code: \"crew\") { code } \
+            addUserGroupMembers(code: \"crew\", users: $users) { code } }";
         must(&admin, query, json!({ "users": crew })).await;
         for person in (0..self.plan.people).step_by(2) {
             let place = self.ledger.book().change_begins(SHARED_TOPIC, person, true);
-            let query = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
-            let target = json!({ "type": "doc", "id": SHARED_TOPIC });
-            let input = json!({ "target": target, "actions": ["comment"], "user": name(person) });
+            let query = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
+            let target = json!({ "type": "doc", "externalId": SHARED_TOPIC });
+            let input =
+                json!({ "target": target, "what": { "actions": ["comment"] }, "who": { "user": name(person) } });
             must(&admin, query, json!({ "input": input })).await;
             self.ledger.book().change_is_done(SHARED_TOPIC, place);
         }
@@ -259,7 +260,7 @@ fn in_vain(person: Person) -> String {
 }
 
 fn topic_of(topic: &str) -> Value {
-    json!({ "target": { "type": "doc", "id": topic } })
+    json!({ "target": { "type": "doc", "externalId": topic } })
 }
 
 /// The user with this number.
@@ -301,11 +302,11 @@ impl Actor {
     /// Sends until it is acknowledged, and notes that; gives the ids of what is published soon.
     async fn send(&self, drafts: Vec<Draft>) -> Vec<String> {
         let inputs: Vec<&Value> = drafts.iter().map(|draft| &draft.input).collect();
-        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
+        let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
         let begun = Instant::now();
         let sent = self.client.insist(Deed::Send, query, &json!({ "inputs": inputs }), begun + 2 * PATIENCE).await;
         if let Some(sent) = sent {
-            return self.enter(drafts, &sent["sendMany"], begun);
+            return self.enter(drafts, &sent["sendNotifications"], begun);
         }
         self.ledger.book().unsent += drafts.len();
         Vec::new()
@@ -369,7 +370,7 @@ impl Actor {
             of => {
                 let own = self.ledger.book().topic_of(person()).filter(|_| of == 4);
                 let topic = own.unwrap_or_else(|| SHARED_TOPIC.into());
-                (input["target"], input["action"]) = (json!({ "type": "doc", "id": topic }), json!("comment"));
+                (input["target"], input["action"]) = (json!({ "type": "doc", "externalId": topic }), json!("comment"));
                 ("reminder", To::Topic(topic))
             }
         }
@@ -380,7 +381,8 @@ impl Actor {
         let title = format!("amended {}", roll(1_000_000));
         // One that failed may still come, even after another: its title is never known again.
         let was_known = self.ledger.book().titles.insert(id.to_owned(), None).flatten().is_some();
-        let query = "mutation($id: ID!, $title: String!) { updateNotification(id: $id, input: { content: { title: $title } }) { id } }";
+        let query =
+            "mutation($id: ID!, $title: String!) { updateSentNotification(id: $id, input: { title: $title }) { id } }";
         let amended = self.client.ask(Deed::Write, query, &json!({ "id": id, "title": title })).await;
         if was_known && amended.is_some() {
             self.ledger.book().titles.insert(id.to_owned(), Some(title));
@@ -395,7 +397,7 @@ impl Actor {
                 0..4 => drop(self.client.ask(Deed::Read, OVERVIEW, &json!({})).await),
                 4..7 => self.look(person).await,
                 7 => {
-                    let query = "mutation { markSeen { unread { count } } }";
+                    let query = "mutation { markSeen { changedCount viewer { overview { unread { count } } } } }";
                     self.client.ask(Deed::Write, query, &json!({})).await;
                 }
                 _ => {
@@ -429,15 +431,15 @@ impl Actor {
 
     /// Looks at the newest items, and marks some of them.
     async fn look(&self, person: Person) {
-        let query = "query($archived: Boolean) { viewer { inbox(first: 20, filter: { archived: $archived }) { edges { \
+        let query = "query($state: InboxState) { viewer { inbox(first: 20, filter: { state: $state }) { edges { \
             cursor node { id notificationId type { code } } } } } }";
-        let variables = json!({ "archived": roll(5) == 0 });
+        let variables = json!({ "state": if roll(5) == 0 { "ARCHIVED" } else { "INBOX" } });
         let Some(data) = self.client.ask(Deed::Read, query, &variables).await else { return };
         let edges = data["viewer"]["inbox"]["edges"].as_array().expect("it is a list");
         if edges.is_empty() {
             return;
         }
-        let how = *draw(&["markRead", "markRead", "markUnread", "archive", "unarchive", "markRead up to"]);
+        let how = *draw(&["markRead", "markRead", "markUnread", "archiveItems", "unarchiveItems", "markRead up to"]);
         if how == "markRead up to" {
             let select = json!({ "matching": { "upTo": draw(edges)["cursor"] } });
             let before = self.ledger.book().forget_reads(person);
@@ -459,7 +461,7 @@ impl Actor {
     }
 
     async fn mark(&self, how: &str, select: Value) -> bool {
-        let query = format!("mutation($select: ItemSelector!) {{ {how}(select: $select) {{ changedCount }} }}");
+        let query = format!("mutation($select: InboxItemSelector!) {{ {how}(select: $select) {{ changedCount }} }}");
         self.client.ask(Deed::Write, &query, &json!({ "select": select })).await.is_some()
     }
 }

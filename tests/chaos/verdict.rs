@@ -94,11 +94,11 @@ pub async fn verdict(load: &Load) -> Verdict {
 async fn wait_for_schedule(load: &Load) {
     let service = load.client("shop", Role::Service);
     let until = Instant::now() + DUE_WITHIN;
-    let query = "{ notifications(first: 200, filter: { statuses: [SCHEDULED] }) { nodes { publishAt } } }";
+    let query = "{ sentNotifications(first: 200, filter: { statuses: [SCHEDULED] }) { nodes { publishAt } } }";
     loop {
         let data = insist(&service, query, json!({})).await;
         let soon = json!(calendar(Clock::System.now() + 10_000).to_rfc3339());
-        let scheduled = data["notifications"]["nodes"].as_array().expect("it is a list");
+        let scheduled = data["sentNotifications"]["nodes"].as_array().expect("it is a list");
         let is_due = scheduled.iter().any(|one| one["publishAt"].as_str() < soon.as_str());
         if !is_due || Instant::now() > until {
             return;
@@ -114,7 +114,7 @@ async fn insist(client: &Client, query: &str, variables: Value) -> Value {
 
 async fn truth(load: &Load, person: Person) -> Truth {
     let client = load.client(&name(person), Role::User);
-    let sides = [list(&client, &json!({})).await, list(&client, &json!({ "archived": true })).await];
+    let sides = [list(&client, &json!({})).await, list(&client, &json!({ "state": "ARCHIVED" })).await];
     let overview = insist(&client, OVERVIEW, json!({})).await["viewer"]["overview"].take();
     let unread = list(&client, &json!({ "read": false })).await.len();
     Truth { person, sides, overview, unread }

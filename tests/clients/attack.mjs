@@ -95,8 +95,8 @@ async function lines(many, text) {
 const post = (bearer, body) =>
   `POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-const SAVE = 'mutation($t: String) { saveMessageType(input: { code: "hostile", title: "x", template: { title: $t } }) { code } }';
-const SEND = 'mutation($i: [SendInput!]!) { sendMany(inputs: $i) { replayed } }';
+const SAVE = 'mutation($t: String!) { saveMessageType(input: { code: "hostile", title: "x", template: { title: $t } }) { code } }';
+const SEND = 'mutation($i: [SendNotificationInput!]!) { sendNotifications(inputs: $i) { replayed } }';
 
 async function fill(receiver, many, content) {
   const message = { message: { type: 'news', receiver, content } };
@@ -188,14 +188,14 @@ try {
   });
 
   // 7. Keys of others.
-  const keyed = 'mutation($i: MessageInput!) { sendMessage(input: $i) { replayed } }';
+  const keyed = 'mutation($i: SendMessageInput!) { sendMessage(input: $i) { replayed } }';
   const input = { type: 'news', receiver: 'ada', content: { title: 'x' }, idempotencyKey: 'order-1' };
   await server.ask(mallory, keyed, { i: input });
   assert.equal((await server.ask(service, keyed, { i: input })).sendMessage.replayed, false);
 
   // 8. What a user makes.
-  const subscribe = 'mutation($i: SubscribeInput!) { subscribe(input: $i) { createdCount } }';
-  const topic = (id) => ({ i: { target: { type: 'doc', id: `${id}` }, actions: Array.from({ length: 100 }, (_, place) => `action-${place}`) } });
+  const subscribe = 'mutation($i: SubscribeTopicInput!) { subscribeTopic(input: $i) { createdCount } }';
+  const topic = (id) => ({ i: { target: { type: 'doc', externalId: `${id}` }, what: { actions: Array.from({ length: 100 }, (_, place) => `action-${place}`) } } });
   await attack('a hundred subscriptions at once', 199, (time) => server.ask(mallory, subscribe, topic(time)));
   await refused(mallory, subscribe, topic('one more'), 'RATE_LIMITED');
 

@@ -17,7 +17,7 @@ const SENDERS = 4;
 const EACH = 30;
 
 const ITEMS = 'subscription Items($after: String) { itemReceived(after: $after) { cursor node { title } } }';
-const OVERVIEW = 'subscription Overview { overviewChanged { unread { count } cursor } }';
+const OVERVIEW = 'subscription Overview { overviewChanged { id overview { unread { count } cursor } } }';
 
 const server = await Server.start();
 const line = await Line.to(server.port);
@@ -53,7 +53,7 @@ class Inbox {
     const { viewer } = await this.ask('{ viewer { overview { cursor } } }');
     const failed = (failure) => (this.failure = failure);
     const item = ({ data }) => this.titles.push(data.itemReceived.node.title);
-    const overview = ({ data }) => (this.unread = data.overviewChanged.unread.count);
+    const overview = ({ data }) => (this.unread = data.overviewChanged.overview.unread.count);
     this.session.subscribe(ITEMS, { after: viewer.overview.cursor }, item, failed);
     this.session.subscribe(OVERVIEW, {}, overview, failed);
     await until('the first overview', () => this.unread !== undefined || this.failure);
@@ -88,7 +88,7 @@ class Inbox {
 
 /** Announces a title to everyone, again until it is acknowledged; its key keeps it from being sent twice. */
 async function announce(tenant, title) {
-  const query = 'mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }';
+  const query = 'mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }';
   const input = { type: 'news', audience: { everyone: true }, content: { title }, idempotencyKey: title };
   for (const end = Date.now() + PATIENCE; ; await sleep(20)) {
     try {

@@ -10,12 +10,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const BINARY = process.env.TIDINGS_BIN ?? fileURLToPath(new URL('../../target/debug/tidings', import.meta.url));
+/** What is started. */
+export const BINARY = process.env.TIDINGS_BIN ?? fileURLToPath(new URL('../../target/debug/tidings', import.meta.url));
 
 /** How long the server may take to say that it is ready, in milliseconds. */
 const PATIENCE = 60_000;
 
-const SECRET = 'the secret of the clients, 32 bytes and more';
+/** What its tokens are signed with. */
+export const SECRET = 'the secret of the clients, 32 bytes and more';
 
 /** Starts the demo; gives its address, tokens of a user, a service and an operator, and a way to stop it. */
 export async function start() {
@@ -55,29 +57,24 @@ export function token(tenant, sub, role = 'user', seconds = 3600) {
 
 /** A server over an SQLite database of its own, that can be ended in any way and started again at the same address. */
 export class Server {
-  /** With further settings, as variables of the environment. */
-  static async start(settings = {}) {
+  /** With further settings, as variables of the environment, and by another binary where that is wanted. */
+  static async start(settings = {}, binary = BINARY) {
     const server = new Server();
-    server.settings = settings;
+    Object.assign(server, { settings, binary });
     server.folder = await mkdtemp(join(tmpdir(), 'tidings-clients-'));
     server.port = await freePort();
     await server.run();
     return server;
   }
 
+  /** What a command over its database has to be set to, too. */
+  get own() {
+    return { DATABASE_URL: `sqlite://${join(this.folder, 'tidings.db')}?mode=rwc`, TIDINGS_SECRET: SECRET };
+  }
+
   /** Starts it, once more after it was ended. */
   async run() {
-    this.child = spawn(BINARY, ['serve'], {
-      env: {
-        PATH: process.env.PATH,
-        DATABASE_URL: `sqlite://${join(this.folder, 'tidings.db')}?mode=rwc`,
-        TIDINGS_LISTEN: `127.0.0.1:${this.port}`,
-        TIDINGS_LOG: 'error',
-        TIDINGS_SECRET: SECRET,
-        ...this.settings,
-      },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    this.child = spawn(this.binary, ['serve'], { env: this.environment(), stdio: ['ignore', 'ignore', 'inherit'] });
     this.ended = once(this.child, 'exit');
     for (const until = Date.now() + PATIENCE; ; await sleep(20)) {
       const answer = await fetch(`http://127.0.0.1:${this.port}/readyz`).catch(() => undefined);
@@ -85,6 +82,17 @@ export class Server {
       if (this.child.exitCode !== null) throw new Error(`the server ended with ${this.child.exitCode}`);
       if (Date.now() > until) throw new Error(`the server is not ready after ${PATIENCE} ms`);
     }
+  }
+
+  /** The settings that its commands get. */
+  environment() {
+    return {
+      PATH: process.env.PATH,
+      TIDINGS_LISTEN: `127.0.0.1:${this.port}`,
+      TIDINGS_LOG: 'error',
+      ...this.own,
+      ...this.settings,
+    };
   }
 
   /** Ends it by a signal, and gives its exit code. */

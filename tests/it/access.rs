@@ -21,29 +21,34 @@ on_every_database! {
         let send = "mutation { sendAnnouncement(input: { type: \"release\", audience: { everyone: true }, content: { title: \"x\" } }) { replayed } }";
         let operations = [
             ("{ viewer { id } }", "user"),
-            ("mutation { markSeen { cursor } }", "user"),
-            ("mutation { markRead(select: { matching: {} }) { changedCount } }", "user"),
-            ("{ user(id: \"ada\") { id } }", "service admin"),
-            ("{ users(ids: [\"ada\"]) { id } }", "service admin"),
+            ("mutation { markSeen(user: \"ada\") { changedCount } }", "user service"),
+            ("mutation { markRead(select: { matching: {} }, user: \"ada\") { changedCount } }", "user service"),
+            ("{ inboxUser(id: \"ada\") { user { id } } }", "service admin"),
+            ("{ inboxUsers(ids: [\"ada\"]) { user { id } } }", "service admin"),
             (send, "service admin"),
-            ("mutation { sendMany(inputs: []) { replayed } }", "service admin"),
-            ("mutation { saveUsers(inputs: [{ id: \"ada\" }]) { id } }", "service admin"),
-            ("mutation { saveGroup(code: \"g\") { code } }", "service admin"),
-            ("mutation { addGroupMembers(code: \"g\", users: []) { code } }", "service admin"),
-            ("mutation { removeGroupMembers(code: \"g\", users: []) { code } }", "service admin"),
-            ("mutation { deleteGroup(code: \"g\") }", "service admin"),
+            ("mutation { sendNotifications(inputs: []) { replayed } }", "service admin"),
+            ("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }]) { id } }", "service admin"),
+            ("mutation { saveUserGroup(code: \"g\") { code } }", "service admin"),
+            ("mutation { addUserGroupMembers(code: \"g\", users: []) { code } }", "service admin"),
+            ("mutation { removeUserGroupMembers(code: \"g\", users: []) { code } }", "service admin"),
+            ("mutation { deleteUserGroup(code: \"g\") { deletedId } }", "service admin"),
             ("mutation { saveMessageType(input: { code: \"t\", title: \"t\" }) { code } }", "admin"),
-            ("mutation { deleteMessageType(code: \"t\") }", "admin"),
-            ("mutation { saveReason(code: \"r\", actions: [\"a\"]) { code } }", "admin"),
-            ("mutation { deleteReason(code: \"r\") }", "admin"),
-            ("mutation { saveDefaultPreferences }", "admin"),
-            ("mutation { visitView(key: { code: \"chat\", id: \"7\" }) { id } }", "user"),
-            ("mutation { joinView(key: { code: \"chat\", id: \"7\" }, users: []) { id } }", "service"),
-            ("mutation { leaveView(key: { code: \"chat\", id: \"7\" }, users: []) { id } }", "service"),
-            ("mutation { recordActivity(inputs: []) { id } }", "service"),
+            ("mutation { deleteMessageType(code: \"t\") { deletedId } }", "admin"),
+            ("mutation { saveSubscriptionReason(code: \"r\", actions: [\"a\"]) { code } }", "admin"),
+            ("mutation { deleteSubscriptionReason(code: \"r\") { deletedCode } }", "admin"),
+            ("mutation { saveDefaultPreferences { types { code } } }", "admin"),
+            ("mutation { visitView(key: { code: \"chat\", externalId: \"7\" }) { view { externalId } } }", "user"),
+            ("mutation { joinView(key: { code: \"chat\", externalId: \"7\" }, users: []) { view { externalId } } }", "service"),
+            ("mutation { leaveView(key: { code: \"chat\", externalId: \"7\" }, users: []) { view { externalId } } }", "service"),
+            ("mutation { recordActivity(inputs: []) { views { externalId } } }", "service"),
             ("mutation { saveViewCode(code: \"chat\", open: false) { code } }", "admin"),
-            ("mutation { deleteViewCode(code: \"chat\") }", "admin"),
-            ("{ messageTypes { code } reasons { code } groups { code } viewCodes { code } }", "user service admin"),
+            ("mutation { deleteViewCode(code: \"chat\") { deletedCode } }", "admin"),
+            ("{ webhookEndpoints { id } }", "admin"),
+            ("{ outboundDeliveries { nodes { id } } }", "service admin"),
+            ("mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1/\" }) { secret } }", "admin"),
+            ("mutation { deleteWebhookEndpoint(id: \"x\") { deletedId } }", "admin"),
+            ("mutation { replayOutboundDeliveries(select: { ids: [] }) { replayedCount } }", "service admin"),
+            ("{ messageTypes { code } subscriptionReasons { code } userGroups { code } viewCodes { code } }", "user service admin"),
         ];
         for (query, roles) in operations {
             for (role, actor) in [("user", app.user("ada")), ("service", app.service()), ("admin", app.admin())] {
@@ -58,27 +63,29 @@ on_every_database! {
 
     async fn a_user_sees_the_profile_of_another_and_nothing_else_of_them(app) {
         app.admin().define_type("direct").await;
-        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\", avatarUrl: \"/b.png\", locale: \"de\" }]) { id } }", json!({})).await;
+        app.service().ask("mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\", avatarUrl: \"/b.png\", locale: \"de\" }]) { id } }", json!({})).await;
         app.user("ben").message("direct", "ada", "hello").await;
         let sender = |fields: &str| format!("{{ viewer {{ inbox {{ nodes {{ sender {{ {fields} }} }} }} }} }}");
         let data = app.user("ada").ask(&sender("id name avatarUrl locale"), json!({})).await;
         assert_eq!(data["viewer"]["inbox"]["nodes"][0]["sender"], json!({ "id": "ben", "name": "Ben", "avatarUrl": "/b.png", "locale": "de" }));
         for private in ["overview { cursor }", "inbox { nodes { id } }", "subscriptions { nodes { action } }", "following { nodes { id } }",
-                        "groups { code }", "preferences { types { code } }", "views { id }"] {
+                        "groups { code }", "preferences { types { code } }", "views { externalId }"] {
             let why = app.user("ada").refused(&sender(private), json!({})).await;
-            assert_eq!(why, "NOT_FOUND : no inbox of user \"ben\"");
+            assert!(why.starts_with("GRAPHQL_VALIDATION_FAILED"), "{why}");
+            let why = app.user("ada").refused(&format!("{{ inboxUser(id: \"ben\") {{ {private} }} }}"), json!({})).await;
+            assert!(why.starts_with("FORBIDDEN"), "{why}");
         }
     }
 
     async fn tenants_have_nothing_to_do_with_each_other(app) {
         for operator in [app.admin(), app.stranger("op", Role::Admin)] {
             operator.define_type("release").await;
-            operator.ask("mutation { saveGroup(code: \"design\") { code } }", json!({})).await;
-            operator.ask("mutation { addGroupMembers(code: \"design\", users: [\"ada\"]) { code } }", json!({})).await;
+            operator.ask("mutation { saveUserGroup(code: \"design\") { code } }", json!({})).await;
+            operator.ask("mutation { addUserGroupMembers(code: \"design\", users: [\"ada\"]) { code } }", json!({})).await;
         }
         let theirs = app.stranger("ada", Role::User);
         theirs.subscribe("7", &["comment"]).await;
-        theirs.ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
+        theirs.ask("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await;
         app.service().announce("release", everyone(), "everyone").await;
         app.service().announce("release", json!({ "groups": ["design"] }), "group").await;
         app.service().announce("release", json!({ "users": ["ada"] }), "named").await;
@@ -86,20 +93,20 @@ on_every_database! {
         app.service().message("release", "ada", "message").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["message", "named", "group", "everyone"]);
         assert!(theirs.titles(json!({})).await.is_empty());
-        let data = app.stranger("shop", Role::Service).ask("{ user(id: \"operator\") { id } }", json!({})).await;
-        assert_eq!(data["user"], Value::Null);
+        let data = app.stranger("shop", Role::Service).ask("{ inboxUser(id: \"operator\") { user { id } } }", json!({})).await;
+        assert_eq!(data["inboxUser"], Value::Null);
     }
 
-    async fn a_field_of_a_profile_stays_when_left_out_and_goes_when_null(app) {
-        let save = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id name avatarUrl locale } }";
+    async fn a_field_of_a_profile_stays_when_left_out_and_goes_when_cleared(app) {
+        let save = "mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id name avatarUrl locale } }";
         let service = app.service();
         service.ask(save, json!({ "inputs": [{ "id": "ada", "name": "Ada", "locale": "en" }, { "id": "ben", "name": "Ben" }] })).await;
-        let data = service.ask(save, json!({ "inputs": [{ "id": "ada", "avatarUrl": "https://x.test/a.png", "locale": null }] })).await;
-        assert_eq!(data["saveUsers"], json!([{ "id": "ada", "name": "Ada", "avatarUrl": "https://x.test/a.png", "locale": null }]));
+        let data = service.ask(save, json!({ "inputs": [{ "id": "ada", "avatarUrl": "https://x.test/a.png", "name": null, "clear": ["LOCALE"] }] })).await;
+        assert_eq!(data["saveUserProfiles"], json!([{ "id": "ada", "name": "Ada", "avatarUrl": "https://x.test/a.png", "locale": null }]));
         let why = service.refused(save, json!({ "inputs": [{ "id": "ben", "name": "B" }, { "id": "ada", "avatarUrl": "javascript:1" }] })).await;
         assert!(why.starts_with("BAD_USER_INPUT inputs[1].avatarUrl: must be"), "{why}");
-        let data = service.ask("{ users(ids: [\"ben\", \"nobody\"]) { name } }", json!({})).await;
-        assert_eq!(data["users"], json!([{ "name": "Ben" }, null]));
+        let data = service.ask("{ inboxUsers(ids: [\"ben\", \"nobody\"]) { user { name } } }", json!({})).await;
+        assert_eq!(data["inboxUsers"], json!([{ "user": { "name": "Ben" } }, null]));
     }
 }
 
@@ -133,7 +140,7 @@ async fn the_wire_refuses_what_is_no_request() {
                 StatusCode::OK,
             ),
             (
-                Request::get("/graphql?query=mutation%7BmarkSeen%7Bcursor%7D%7D")
+                Request::get("/graphql?query=mutation%7BmarkSeen%7BchangedCount%7D%7D")
                     .header("authorization", &bearer)
                     .body(Body::empty())
                     .unwrap(),

@@ -20,7 +20,7 @@ async fn retract_by_hand(app: &TestApp, (from, to): (usize, usize), at: usize) {
 
 /// Sends whatever the inputs say, a thousand at a time.
 async fn send(app: &TestApp, inputs: Vec<Value>) {
-    let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+    let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
     for inputs in inputs.chunks(1000) {
         app.service().ask(query, json!({ "inputs": inputs })).await;
     }
@@ -31,9 +31,17 @@ fn message(receiver: &str, of: &str, sender: Option<&str>) -> Value {
 }
 
 async fn prefer(actor: &Actor<'_>, codes: impl Iterator<Item = usize>, enabled: Option<bool>) -> Result<(), String> {
-    let query = "mutation($actions: [PreferenceInput!]) { updatePreferences(actions: $actions) { actions { code } } }";
-    let actions: Vec<Value> = codes.map(|code| json!({ "code": format!("a{code}"), "enabled": enabled })).collect();
-    let (_, answer) = actor.send(query, json!({ "actions": actions })).await;
+    let query = "mutation($actions: [NotificationPreferenceInput!], $resetActions: [String!]) { \
+        updatePreferences(actions: $actions, resetActions: $resetActions) { preferences { actions { code } } } }";
+    let codes = codes.map(|code| format!("a{code}"));
+    let variables = match enabled {
+        Some(enabled) => {
+            let actions: Vec<Value> = codes.map(|code| json!({ "code": code, "enabled": enabled })).collect();
+            json!({ "actions": actions })
+        }
+        None => json!({ "resetActions": codes.collect::<Vec<_>>() }),
+    };
+    let (_, answer) = actor.send(query, variables).await;
     match answer["errors"][0]["extensions"]["code"].as_str() {
         Some(code) => Err(format!("{code}: {}", answer["errors"][0]["message"])),
         None => Ok(()),
@@ -57,7 +65,7 @@ async fn days_of(app: &TestApp, user: &str) {
     actor.mark("markRead", json!({ "matching": {} })).await;
     actor.mark("deleteItems", json!({ "matching": {} })).await;
     tidings::domain::tally::count(&app.app).await.unwrap();
-    app.service().ask("mutation($id: ID!) { eraseUser(id: $id) }", json!({ "id": user })).await;
+    app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
 }
 
 on_every_database! {
@@ -94,13 +102,13 @@ on_every_database! {
             assert_eq!(ada.subscribe(&target.to_string(), &actions).await, 100);
         }
         let reminder = |place: usize| json!({ "reminder": { "type": "comment", "content": { "title": place.to_string() },
-            "target": { "type": "doc", "id": (place / 100 % targets).to_string() }, "action": actions[place % 100] } });
+            "target": { "type": "doc", "externalId": (place / 100 % targets).to_string() }, "action": actions[place % 100] } });
         // Three of each, so that one transaction does not take all of them.
         let sent = 3 * MANY;
         send(app, (0..sent).map(reminder).collect()).await;
         assert_eq!(ada.overview().await.last().unwrap(), &format!("= {sent}"));
-        let stop = "mutation($target: ID!) { unsubscribe(input: { target: { type: \"doc\", id: $target } }) { removedCount } }";
-        assert_eq!(ada.ask(stop, json!({ "target": "3" })).await["unsubscribe"]["removedCount"], 100);
+        let stop = "mutation($target: ID!) { unsubscribeTopic(input: { target: { type: \"doc\", externalId: $target }, what: { everything: true } }) { removedCount } }";
+        assert_eq!(ada.ask(stop, json!({ "target": "3" })).await["unsubscribeTopic"]["removedCount"], 100);
     }
 
     async fn overviews_of_any_number_of_senders_are_remembered(app) {
@@ -111,14 +119,14 @@ on_every_database! {
         let users: Vec<String> = (0..25).map(|place| format!("u{place}")).collect();
         let all = users.iter().flat_map(|user| types.iter().map(move |of| (user, of)));
         send(app, all.map(|(user, of)| message(user, of, Some(&format!("from {user} {of}")))).collect()).await;
-        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { unread { count } types { latest { sender { name } } } } } }";
+        let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { unread { count } types { latest { sender { name } } } } } }";
         let first = app.service().ask(query, json!({ "ids": users })).await;
-        assert_eq!(first["users"][24]["overview"]["unread"]["count"], 50);
+        assert_eq!(first["inboxUsers"][24]["overview"]["unread"]["count"], 50);
         let (statements, again) = app.statements_of(app.service().ask(query, json!({ "ids": users }))).await;
         assert_eq!((statements, again), (2, first), "one for a thousand senders, and one for the others");
         for (user, of) in [("u24", "t49"), ("u0", "t0")] {
             let sender = json!({ "inputs": [{ "id": format!("from {user} {of}"), "name": "Zoe" }] });
-            app.service().ask("mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }", sender).await;
+            app.service().ask("mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id } }", sender).await;
             let shown = app.service().ask(query, json!({ "ids": [user] })).await;
             assert!(shown.to_string().contains("Zoe"), "{user} {shown}");
         }
@@ -138,9 +146,9 @@ on_every_database! {
             if app.app.db.backend() == sea_orm::DbBackend::MySql { "CONCAT('old', a.id)" } else { "'old' || a.id" })).await;
         app.by_hand("INSERT INTO preference (user_id, scope, subject_id, enabled) SELECT u.id, 0, a.id, FALSE \
             FROM action a, users u WHERE u.external_id = 'ben' AND a.code LIKE 'old%'").await;
-        let query = "query($id: ID!) { user(id: $id) { preferences { actions { code } } } exportUser(id: $id) }";
+        let query = "query($id: ID!) { inboxUser(id: $id) { preferences { actions { code } } } exportUser(id: $id) }";
         let kept = app.service().ask(query, json!({ "id": "ben" })).await;
-        let kept = kept["user"]["preferences"]["actions"].as_array().unwrap().len();
+        let kept = kept["inboxUser"]["preferences"]["actions"].as_array().unwrap().len();
         assert!(kept > 1900, "{kept}");
         prefer(&ben, 0..700, None).await.unwrap();
         assert!(prefer(&ben, 0..1, Some(true)).await.unwrap_err().starts_with("CONFLICT"));
@@ -152,10 +160,10 @@ on_every_database! {
         ada.subscribe("1", &["comment"]).await;
         app.by_hand("UPDATE users SET subscription_count = 19999").await;
         assert_eq!(ada.subscribe("2", &["comment"]).await, 1);
-        let more = "mutation { subscribe(input: { target: { type: \"doc\", id: \"3\" }, actions: [\"comment\"] }) { createdCount } }";
+        let more = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"3\" }, what: { actions: [\"comment\"] } }) { createdCount } }";
         let refused = "CONFLICT : a user has at most 20000 subscriptions, follows and groups together";
         assert_eq!(ada.refused(more, json!({})).await, refused);
-        assert_eq!(ada.refused("mutation { follow(user: \"ben\") { id } }", json!({})).await, refused);
+        assert_eq!(ada.refused("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await, refused);
         assert_eq!(ada.subscribe("2", &["comment"]).await, 0, "what is there already is no more");
 
         // Ten thousand actions that nobody sends leave room for those that are sent.

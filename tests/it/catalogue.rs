@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{TestApp, everyone, on_every_database};
 
 const SAVE: &str = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { \
-    code title group readPolicy mandatory ttlSeconds position template { title body link } } }";
+    code title group readPolicy mandatory ttlSeconds position template { title body link } icon ui } }";
 
 fn templated(title: &str) -> Value {
     json!({ "code": "comment", "title": "Comments", "template": {
@@ -13,10 +13,13 @@ fn templated(title: &str) -> Value {
 }
 
 async fn remind(app: &TestApp, params: Value, title: Option<&str>) {
-    let input = json!({ "type": "comment", "target": { "type": "doc", "id": "7" }, "action": "comment", "sender": "ben",
+    let input = json!({ "type": "comment", "target": { "type": "doc", "externalId": "7" }, "action": "comment", "sender": "ben",
                         "content": { "title": title, "params": params, "body": "own body", "link": "/own" } });
     app.service()
-        .ask("mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }", json!({ "input": input }))
+        .ask(
+            "mutation($input: SendReminderInput!) { sendReminder(input: $input) { replayed } }",
+            json!({ "input": input }),
+        )
         .await;
 }
 
@@ -30,18 +33,37 @@ on_every_database! {
         admin.define(json!({ "code": "a", "title": "A", "position": 1 })).await;
         admin.define(json!({ "code": "c", "title": "C" })).await;
         let full = json!({ "code": "b", "title": "Bees", "group": "Animals", "readPolicy": "AUTO", "mandatory": true,
-                           "ttlSeconds": 60, "position": -1, "template": { "title": "x", "body": "y", "link": "/z" } });
+                           "ttlSeconds": 60, "position": -1, "template": { "title": "x", "body": "y", "link": "/z" },
+                           "icon": "https://example.com/bee.svg", "ui": { "tone": [1, null] } });
         assert_eq!(admin.ask(SAVE, json!({ "input": full })).await["saveMessageType"], full);
         let codes = "{ messageTypes { code } }";
         assert_eq!(app.user("ada").ask(codes, json!({})).await["messageTypes"], json!([{ "code": "b" }, { "code": "c" }, { "code": "a" }]));
         let plain = admin.ask(SAVE, json!({ "input": { "code": "b", "title": "B" } })).await["saveMessageType"].clone();
         assert_eq!(plain, json!({ "code": "b", "title": "B", "group": null, "readPolicy": "MANUAL", "mandatory": false,
-                                  "ttlSeconds": null, "position": 0, "template": null }));
+                                  "ttlSeconds": null, "position": 0, "template": null, "icon": null, "ui": null }));
+    }
+
+    async fn what_types_look_like_is_a_name_or_an_https_url_and_a_little_json(app) {
+        for icon in ["bell", "mdi:bell-ring_2.0", "https://example.com/a.svg?b=c#d", "HTTPS://example.com"] {
+            app.admin().define(json!({ "code": "a", "title": "A", "icon": icon })).await;
+        }
+        let long = format!("https://example.com/{}", "x".repeat(237));
+        let long_ui = json!("x".repeat(4095));
+        for (field, value) in [
+            ("icon", json!("")), ("icon", json!("two words")), ("icon", json!("http://example.com/a.svg")), ("icon", json!("https://")),
+            ("icon", json!("javascript:alert(1)//")), ("icon", json!("/own.svg")), ("icon", json!(long)), ("ui", long_ui)
+        ] {
+            let input = json!({ "code": "a", "title": "changed", field: value });
+            let (_, answer) = app.admin().send(SAVE, json!({ "input": input })).await;
+            assert_eq!(answer["errors"][0]["extensions"]["field"], format!("input.{field}"), "{answer}");
+        }
+        let types = app.user("ada").ask("{ messageTypes { title icon } }", json!({})).await["messageTypes"].clone();
+        assert_eq!(types, json!([{ "title": "A", "icon": "HTTPS://example.com" }]));
     }
 
     async fn templates_speak_of_everything_in_scope(app) {
         app.admin().define(templated("{{ sender.name }} {{ action }} on {{ target.type }} {{ target.id }}: {{ params.text|upper }}")).await;
-        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
+        app.service().ask("mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
         app.user("ada").subscribe("7", &["comment"]).await;
         remind(app, json!({ "text": "nice", "words": ["a", "b"] }), None).await;
         let item = app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].clone();
@@ -53,7 +75,7 @@ on_every_database! {
         app.user("ada").subscribe("7", &["comment"]).await;
         remind(app, json!({ "words": [] }), None).await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["ben"]);
-        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
+        app.service().ask("mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["Ben"]);
         app.admin().define(templated("by {{ sender.name }}")).await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["by Ben"]);
@@ -120,41 +142,41 @@ on_every_database! {
     }
 
     async fn a_type_that_is_in_use_stays(app) {
-        let delete = "mutation($code: String!) { deleteMessageType(code: $code) }";
+        let delete = "mutation($code: String!) { deleteMessageType(code: $code) { deletedId } }";
         app.admin().define_type("used").await;
         app.admin().define_type("unused").await;
         app.service().announce("used", everyone(), "x").await;
         let why = app.admin().refused(delete, json!({ "code": "used" })).await;
         assert!(why.starts_with("CONFLICT"), "{why}");
-        assert_eq!(app.admin().ask(delete, json!({ "code": "unused" })).await["deleteMessageType"], true);
-        assert_eq!(app.admin().ask(delete, json!({ "code": "unused" })).await["deleteMessageType"], false);
+        assert!(app.admin().ask(delete, json!({ "code": "unused" })).await["deleteMessageType"]["deletedId"].is_string());
+        assert!(app.admin().ask(delete, json!({ "code": "unused" })).await["deleteMessageType"]["deletedId"].is_null());
         assert_eq!(app.user("ada").overview().await, ["used: 1 (x)", "= 1"]);
     }
 
     async fn reasons_are_saved_listed_and_deleted(app) {
-        let save = "mutation($actions: [String!]!) { saveReason(code: \"create\", actions: $actions) { code actions } }";
+        let save = "mutation($actions: [String!]!) { saveSubscriptionReason(code: \"create\", actions: $actions) { code actions } }";
         app.admin().ask(save, json!({ "actions": ["comment"] })).await;
         app.admin().ask(save, json!({ "actions": ["comment", "like"] })).await;
-        let reasons = app.user("ada").ask("{ reasons { code actions } }", json!({})).await;
-        assert_eq!(reasons["reasons"], json!([{ "code": "create", "actions": ["comment", "like"] }]));
+        let reasons = app.user("ada").ask("{ subscriptionReasons { code actions } }", json!({})).await;
+        assert_eq!(reasons["subscriptionReasons"], json!([{ "code": "create", "actions": ["comment", "like"] }]));
         assert_eq!(app.admin().refused(save, json!({ "actions": [] })).await, "BAD_USER_INPUT actions: must name at least one action");
-        let delete = "mutation { deleteReason(code: \"create\") }";
-        assert_eq!(app.admin().ask(delete, json!({})).await["deleteReason"], true);
-        assert_eq!(app.admin().ask(delete, json!({})).await["deleteReason"], false);
+        let delete = "mutation { deleteSubscriptionReason(code: \"create\") { deletedCode } }";
+        assert_eq!(app.admin().ask(delete, json!({})).await["deleteSubscriptionReason"]["deletedCode"], "create");
+        assert!(app.admin().ask(delete, json!({})).await["deleteSubscriptionReason"]["deletedCode"].is_null());
     }
 
     async fn a_node_that_has_not_heard_of_a_change_goes_by_it_all_the_same(app) {
         app.admin().define_type("comment").await;
-        app.admin().ask("mutation { saveGroup(code: \"design\") { code } }", json!({})).await;
+        app.admin().ask("mutation { saveUserGroup(code: \"design\") { code } }", json!({})).await;
         let other = TestApp::start(app.app.config.database.url()).await;
         other.user("ada").overview().await;
         other.service().announce("comment", json!({ "groups": ["design"] }), "to nobody yet").await;
 
         app.admin().define(json!({ "code": "comment", "title": "Comments", "template": { "title": "rendered" } })).await;
         app.admin().define_type("brand-new").await;
-        app.admin().ask("mutation { deleteGroup(code: \"design\") }", json!({})).await;
-        app.admin().ask("mutation { saveGroup(code: \"design\") { code } }", json!({})).await;
-        app.admin().ask("mutation { addGroupMembers(code: \"design\", users: [\"ada\"]) { code } }", json!({})).await;
+        app.admin().ask("mutation { deleteUserGroup(code: \"design\") { deletedId } }", json!({})).await;
+        app.admin().ask("mutation { saveUserGroup(code: \"design\") { code } }", json!({})).await;
+        app.admin().ask("mutation { addUserGroupMembers(code: \"design\", users: [\"ada\"]) { code } }", json!({})).await;
 
         other.service().announce("comment", json!({ "groups": ["design"] }), "own").await;
         assert_eq!(other.user("ada").overview().await, ["brand-new: 0 (-)", "comment: 1 (rendered)", "= 1"]);

@@ -79,6 +79,6 @@ mod two_nodes_that_migrate_an_empty_database_at_once_both_start {
 
 /// Sends a reminder of something done to the document `plan`.
 fn reminder(title: &str, sender: Option<&str>) -> Value {
-    let target = json!({ "type": "doc", "id": "plan" });
+    let target = json!({ "type": "doc", "externalId": "plan" });
     json!({ "type": "release", "target": target, "action": "comment", "sender": sender, "content": { "title": title } })
 }

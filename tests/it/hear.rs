@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Actor, everyone, on_every_database};
 
-async fn prefer(actor: &Actor<'_>, actions: Value, types: Value) -> Value {
-    let query = "mutation($actions: [PreferenceInput!], $types: [PreferenceInput!]) { \
-        updatePreferences(actions: $actions, types: $types) { actions { code enabled source } types { code enabled source } } }";
-    actor.ask(query, json!({ "actions": actions, "types": types })).await["updatePreferences"].clone()
+async fn prefer(actor: &Actor<'_>, switches: Value) -> Value {
+    let query = "mutation($actions: [NotificationPreferenceInput!], $types: [NotificationPreferenceInput!], $resetActions: [String!]) { \
+        updatePreferences(actions: $actions, types: $types, resetActions: $resetActions) { \
+        preferences { actions { code enabled source } types { code enabled source } } } }";
+    actor.ask(query, switches).await["updatePreferences"]["preferences"].clone()
 }
 
 on_every_database! {
@@ -21,17 +22,17 @@ on_every_database! {
     }
 
     async fn a_reason_subscribes_to_its_actions(app) {
-        app.admin().ask("mutation { saveReason(code: \"create\", actions: [\"comment\", \"like\"]) { code } }", json!({})).await;
-        let subscribe = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, reason: \"create\" }) { \
-            createdCount subscriptions { action target { type id } createdAt } } }";
+        app.admin().ask("mutation { saveSubscriptionReason(code: \"create\", actions: [\"comment\", \"like\"]) { code } }", json!({})).await;
+        let subscribe = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { reason: \"create\" } }) { \
+            createdCount subscriptions { action target { type externalId } createdAt } } }";
         let data = app.user("ada").ask(subscribe, json!({})).await;
-        let target = json!({ "type": "doc", "id": "7" });
-        assert_eq!(data["subscribe"], json!({ "createdCount": 2, "subscriptions": [
+        let target = json!({ "type": "doc", "externalId": "7" });
+        assert_eq!(data["subscribeTopic"], json!({ "createdCount": 2, "subscriptions": [
             { "action": "comment", "target": target, "createdAt": "2026-11-21T08:00:00.000Z" },
             { "action": "like", "target": target, "createdAt": "2026-11-21T08:00:00.000Z" },
         ] }));
         let unknown = subscribe.replace("create\"", "destroy\"");
-        assert_eq!(app.user("ada").refused(&unknown, json!({})).await, "BAD_USER_INPUT input.reason: no reason \"destroy\"");
+        assert_eq!(app.user("ada").refused(&unknown, json!({})).await, "BAD_USER_INPUT input.what.reason: names no reason: \"destroy\"");
     }
 
     async fn nobody_hears_what_was_sent_before_they_subscribed_or_after_they_stopped(app) {
@@ -41,10 +42,11 @@ on_every_database! {
         service.remind("comment", "7", "comment", None, "before").await;
         ada.subscribe("7", &["comment"]).await;
         service.remind("comment", "7", "comment", None, "during").await;
-        let stop = "mutation($actions: [String!]) { unsubscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: $actions }) { removedCount } }";
-        assert_eq!(ada.ask(stop, json!({ "actions": ["like"] })).await["unsubscribe"]["removedCount"], 0);
-        assert_eq!(ada.ask(stop, json!({})).await["unsubscribe"]["removedCount"], 1);
-        assert_eq!(ada.ask(stop, json!({})).await["unsubscribe"]["removedCount"], 0);
+        let stop = "mutation($what: UnsubscribeChoice!) { unsubscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: $what }) { removedCount } }";
+        let everything = json!({ "what": { "everything": true } });
+        assert_eq!(ada.ask(stop, json!({ "what": { "actions": ["like"] } })).await["unsubscribeTopic"]["removedCount"], 0);
+        assert_eq!(ada.ask(stop, everything.clone()).await["unsubscribeTopic"]["removedCount"], 1);
+        assert_eq!(ada.ask(stop, everything).await["unsubscribeTopic"]["removedCount"], 0);
         service.remind("comment", "7", "comment", None, "after").await;
         assert_eq!(ada.titles(json!({})).await, ["during"]);
     }
@@ -63,13 +65,13 @@ on_every_database! {
 
     async fn a_service_subscribes_anybody_and_users_only_themselves(app) {
         app.admin().define_type("comment").await;
-        let for_ada = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"comment\"], user: \"ada\" }) { createdCount } }";
-        assert_eq!(app.user("ben").refused(for_ada, json!({})).await, "NOT_FOUND : no user \"ada\"");
-        assert_eq!(app.service().ask(for_ada, json!({})).await["subscribe"]["createdCount"], 1);
-        assert_eq!(app.user("ada").ask(for_ada, json!({})).await["subscribe"]["createdCount"], 0);
-        let nobody = for_ada.replace(", user: \"ada\"", "");
+        let for_ada = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { actions: [\"comment\"] }, who: { user: \"ada\" } }) { createdCount } }";
+        assert_eq!(app.user("ben").refused(for_ada, json!({})).await, "NOT_FOUND input.who.user: no user \"ada\"");
+        assert_eq!(app.service().ask(for_ada, json!({})).await["subscribeTopic"]["createdCount"], 1);
+        assert_eq!(app.user("ada").ask(for_ada, json!({})).await["subscribeTopic"]["createdCount"], 0);
+        let nobody = for_ada.replace(", who: { user: \"ada\" }", "");
         let why = app.service().refused(&nobody, json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT input.user: is required, for the token is not a user's");
+        assert_eq!(why, "BAD_USER_INPUT input.who: is required, for the token is not a user's");
     }
 
     async fn following_is_idempotent_and_ends(app) {
@@ -77,18 +79,18 @@ on_every_database! {
         let ada = app.user("ada");
         let following = "{ viewer { following { nodes { id } edges { cursor } pageInfo { hasNextPage } } } }";
         for _ in 0..2 {
-            ada.ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
+            ada.ask("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await;
         }
         assert_eq!(ada.ask(following, json!({})).await["viewer"]["following"]["nodes"], json!([{ "id": "ben" }]));
         app.service().remind("comment", "7", "comment", Some("ben"), "heard").await;
         for _ in 0..2 {
-            ada.ask("mutation { unfollow(user: \"ben\") { id } }", json!({})).await;
+            ada.ask("mutation { unfollowUser(user: \"ben\") { user { id } } }", json!({})).await;
         }
         app.service().remind("comment", "7", "comment", Some("ben"), "unheard").await;
         assert_eq!(ada.titles(json!({})).await, ["heard"]);
         assert_eq!(ada.ask(following, json!({})).await["viewer"]["following"]["nodes"], json!([]));
-        let why = ada.refused("mutation { follow(user: \"ada\") { id } }", json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT user: users cannot follow themselves");
+        let why = ada.refused("mutation { followUser(user: \"ada\") { user { id } } }", json!({})).await;
+        assert_eq!(why, "BAD_USER_INPUT user: must be another user: nobody follows themselves");
     }
 
     async fn subscriptions_are_listed_page_by_page(app) {
@@ -97,12 +99,12 @@ on_every_database! {
             ada.subscribe(target, &["comment"]).await;
         }
         let query = "query($after: String) { viewer { subscriptions(first: 2, after: $after) { \
-            nodes { target { id } action } pageInfo { hasNextPage endCursor } } } }";
+            nodes { target { externalId } action } pageInfo { hasNextPage endCursor } } } }";
         let first = ada.ask(query, json!({})).await["viewer"]["subscriptions"].clone();
         assert_eq!(first["nodes"].as_array().map(Vec::len), Some(2));
         assert_eq!(first["pageInfo"]["hasNextPage"], true);
         let second = ada.ask(query, json!({ "after": first["pageInfo"]["endCursor"] })).await;
-        assert_eq!(second["viewer"]["subscriptions"]["nodes"], json!([{ "target": { "id": "3" }, "action": "comment" }]));
+        assert_eq!(second["viewer"]["subscriptions"]["nodes"], json!([{ "target": { "externalId": "3" }, "action": "comment" }]));
         let why = ada.refused(query, json!({ "after": "made up" })).await;
         assert_eq!(why, "BAD_USER_INPUT after: is no cursor of this list");
     }
@@ -120,9 +122,10 @@ on_every_database! {
             service.message("release", "ada", &format!("message {label}")).await;
         };
         send("1").await;
-        prefer(&ada, json!([{ "code": "like", "enabled": false }]), json!([{ "code": "release", "enabled": false }])).await;
+        let off = |code: &str| json!([{ "code": code, "enabled": false }]);
+        prefer(&ada, json!({ "actions": off("like"), "types": off("release") })).await;
         send("2").await;
-        prefer(&ada, json!([{ "code": "like", "enabled": null }]), json!([{ "code": "release", "enabled": true }])).await;
+        prefer(&ada, json!({ "resetActions": ["like"], "types": [{ "code": "release", "enabled": true }] })).await;
         send("3").await;
         assert_eq!(ada.titles(json!({})).await, [
             "message 3", "like 3", "comment 3", "release 3", "comment 2", "message 1", "like 1", "comment 1", "release 1",
@@ -132,12 +135,13 @@ on_every_database! {
     async fn defaults_count_where_the_user_has_said_nothing(app) {
         let admin = app.admin();
         admin.define_type("comment").await;
-        let defaults = "mutation($on: Boolean) { saveDefaultPreferences(actions: [{ code: \"like\", enabled: $on }]) }";
-        admin.ask(defaults, json!({ "on": false })).await;
+        let off = "mutation { saveDefaultPreferences(actions: [{ code: \"like\", enabled: false }]) { actions { code enabled source } } }";
+        let saved = admin.ask(off, json!({})).await["saveDefaultPreferences"]["actions"].take();
+        assert_eq!(saved, json!([{ "code": "like", "enabled": false, "source": "DEFAULT" }]));
         for user in ["ada", "ben"] {
             app.user(user).subscribe("7", &["like"]).await;
         }
-        let own = prefer(&app.user("ben"), json!([{ "code": "like", "enabled": true }]), json!([])).await;
+        let own = prefer(&app.user("ben"), json!({ "actions": [{ "code": "like", "enabled": true }] })).await;
         assert_eq!(own["actions"], json!([{ "code": "like", "enabled": true, "source": "USER" }]));
         app.service().remind("comment", "7", "like", None, "liked").await;
         assert!(app.user("ada").titles(json!({})).await.is_empty());
@@ -147,7 +151,7 @@ on_every_database! {
             "actions": [{ "code": "like", "enabled": false, "source": "DEFAULT" }],
             "types": [{ "code": "comment", "enabled": true, "source": "DEFAULT" }],
         }));
-        admin.ask(defaults, json!({})).await;
+        admin.ask("mutation { saveDefaultPreferences(resetActions: [\"like\"]) { actions { code } } }", json!({})).await;
         app.service().remind("comment", "7", "like", None, "liked again").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["liked again"]);
     }
@@ -156,28 +160,28 @@ on_every_database! {
         app.admin().define(json!({ "code": "security", "title": "Security", "mandatory": true })).await;
         let ada = app.user("ada");
         ada.subscribe("7", &["login"]).await;
-        prefer(&ada, json!([{ "code": "login", "enabled": false }]), json!([])).await;
+        prefer(&ada, json!({ "actions": [{ "code": "login", "enabled": false }] })).await;
         app.service().remind("security", "7", "login", None, "a login").await;
         assert_eq!(ada.titles(json!({})).await, ["a login"]);
-        let off = "mutation { updatePreferences(types: [{ code: \"security\", enabled: false }]) { types { code } } }";
+        let off = "mutation { updatePreferences(types: [{ code: \"security\", enabled: false }]) { preferences { types { code } } } }";
         let why = ada.refused(off, json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT types[0].enabled: the message type \"security\" is mandatory");
+        assert_eq!(why, "BAD_USER_INPUT types[0].enabled: must be true, for the message type \"security\" is mandatory");
         let unknown = off.replace("security", "nope");
-        assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: no message type \"nope\"");
+        assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: names no message type: \"nope\"");
     }
 
     async fn users_know_their_groups(app) {
         let admin = app.admin();
         for (code, title) in [("b", "Bees"), ("a", "Ants")] {
-            admin.ask("mutation($c: String!, $t: String) { saveGroup(code: $c, title: $t) { code } }", json!({ "c": code, "t": title })).await;
-            admin.ask("mutation($c: String!) { addGroupMembers(code: $c, users: [\"ada\", \"ben\", \"ada\"]) { memberCount } }", json!({ "c": code })).await;
+            admin.ask("mutation($c: String!, $t: String) { saveUserGroup(code: $c, title: $t) { code } }", json!({ "c": code, "t": title })).await;
+            admin.ask("mutation($c: String!) { addUserGroupMembers(code: $c, users: [\"ada\", \"ben\", \"ada\"]) { memberCount } }", json!({ "c": code })).await;
         }
         let data = app.user("ada").ask("{ viewer { groups { code title memberCount } } }", json!({})).await;
         assert_eq!(data["viewer"]["groups"], json!([
             { "code": "a", "title": "Ants", "memberCount": 2 },
             { "code": "b", "title": "Bees", "memberCount": 2 },
         ]));
-        let missing = admin.refused("mutation { addGroupMembers(code: \"c\", users: [\"ada\"]) { code } }", json!({})).await;
+        let missing = admin.refused("mutation { addUserGroupMembers(code: \"c\", users: [\"ada\"]) { code } }", json!({})).await;
         assert_eq!(missing, "NOT_FOUND : no group \"c\"");
     }
 }

@@ -59,12 +59,12 @@ on_every_database! {
         app.service().message("direct", "ben", "of another").await;
         let foreign = app.user("ben").ask(PAGE, json!({})).await["viewer"]["inbox"]["edges"][0]["cursor"].clone();
         for (arguments, why) in [
-            (json!({ "first": 1, "last": 1 }), "BAD_USER_INPUT last: is not taken together with first"),
+            (json!({ "first": 1, "last": 1 }), "BAD_USER_INPUT first: cannot be combined with `last`"),
             (json!({ "first": 201 }), "BAD_USER_INPUT first: must be 0 to 200"),
             (json!({ "last": -1 }), "BAD_USER_INPUT last: must be 0 to 200"),
-            (json!({ "after": "nonsense" }), "BAD_USER_INPUT after: is no cursor of this inbox"),
-            (json!({ "before": foreign }), "BAD_USER_INPUT before: is no cursor of this inbox"),
-            (json!({ "filter": { "types": ["nope"] } }), "BAD_USER_INPUT filter.types: no message type \"nope\""),
+            (json!({ "after": "nonsense" }), "BAD_USER_INPUT after: is no cursor of this list"),
+            (json!({ "before": foreign }), "BAD_USER_INPUT before: is no cursor of this list"),
+            (json!({ "filter": { "types": ["nope"] } }), "BAD_USER_INPUT filter.types[0]: names no message type: \"nope\""),
         ] {
             assert_eq!(app.user("ada").refused(PAGE, arguments).await, why);
         }
@@ -93,7 +93,7 @@ on_every_database! {
             (json!({ "types": [] }), vec![]),
             (json!({ "kinds": ["ANNOUNCEMENT", "MESSAGE"] }), vec!["to ada", "announced"]),
             (json!({ "kinds": [] }), vec![]),
-            (json!({ "target": { "type": "doc", "id": "7" } }), vec!["7 liked", "7 by ben"]),
+            (json!({ "target": { "type": "doc", "externalId": "7" } }), vec!["7 liked", "7 by ben"]),
             (json!({ "action": "comment" }), vec!["8 by chen", "7 by ben"]),
             (json!({ "action": "never heard of" }), vec![]),
             (json!({ "sender": "chen" }), vec!["8 by chen", "7 liked"]),
@@ -131,13 +131,13 @@ on_every_database! {
         let ada = app.user("ada");
         let items = ada.items(json!({})).await;
         ada.mark("markRead", ids(&items[..1])).await;
-        assert_eq!(ada.mark("archive", ids(&items[..2])).await, 2);
+        assert_eq!(ada.mark("archiveItems", ids(&items[..2])).await, 2);
         assert_eq!(ada.overview().await, ["direct: 2 (2)", "= 2"]);
         assert_eq!(ada.titles(json!({})).await, ["2", "1"]);
-        assert_eq!(ada.titles(json!({ "archived": true })).await, ["4", "3"]);
-        assert_eq!(ada.titles(json!({ "archived": true, "read": false })).await, ["3"]);
+        assert_eq!(ada.titles(json!({ "state": "ARCHIVED" })).await, ["4", "3"]);
+        assert_eq!(ada.titles(json!({ "state": "ARCHIVED", "read": false })).await, ["3"]);
         ada.mark("markRead", json!({ "matching": {} })).await;
-        assert_eq!(ada.mark("unarchive", json!({ "matching": {} })).await, 2);
+        assert_eq!(ada.mark("unarchiveItems", json!({ "matching": {} })).await, 2);
         assert_eq!(ada.titles(json!({ "read": false })).await, ["3"]);
         assert_eq!(ada.overview().await, ["direct: 1 (4)", "= 1"]);
     }
@@ -169,7 +169,7 @@ on_every_database! {
         let ada = app.user("ada");
         assert_eq!(ada.mark("markRead", json!({ "matching": { "upTo": info["startCursor"] } })).await, 2);
         assert_eq!(ada.titles(json!({ "read": false })).await, ["4", "3"]);
-        assert_eq!(ada.mark("archive", json!({ "matching": { "upTo": info["startCursor"] } })).await, 2);
+        assert_eq!(ada.mark("archiveItems", json!({ "matching": { "upTo": info["startCursor"] } })).await, 2);
         assert_eq!(ada.titles(json!({})).await, ["4", "3"]);
     }
 
@@ -182,7 +182,7 @@ on_every_database! {
                 app.service().remind("comment", target, action, None, &format!("{action} {target}")).await;
             }
         }
-        let about = json!({ "matching": { "target": { "type": "doc", "id": "7" } } });
+        let about = json!({ "matching": { "target": { "type": "doc", "externalId": "7" } } });
         assert_eq!(ada.mark("markRead", about.clone()).await, 2);
         assert_eq!(ada.titles(json!({ "read": false })).await, ["like 8", "comment 8"]);
         assert_eq!(ada.mark("deleteItems", about).await, 2);
@@ -205,8 +205,8 @@ on_every_database! {
             json!("2026-11-21T08:01:00.000Z"),
         ]);
         let items = ada.items(json!({})).await;
-        ada.mark("archive", ids(&items[3..])).await;
-        let archived = ada.items(json!({ "archived": true })).await;
+        ada.mark("archiveItems", ids(&items[3..])).await;
+        let archived = ada.items(json!({ "state": "ARCHIVED" })).await;
         assert_eq!(archived[0]["readAt"], "2026-11-21T08:01:00.000Z");
     }
 
@@ -243,18 +243,18 @@ on_every_database! {
             assert_eq!(other.ask(node, json!({ "id": item["id"] })).await["node"], Value::Null);
         }
         let notification = json!({ "id": own["node"]["notificationId"] });
-        let sent = "query($id: ID!) { node(id: $id) { ... on Notification { title audience { userCount } } } }";
+        let sent = "query($id: ID!) { node(id: $id) { ... on SentNotification { title audience { userCount } } } }";
         let found = app.admin().ask(sent, notification.clone()).await;
         assert_eq!(found["node"], json!({ "title": "1", "audience": { "userCount": 1 } }));
         assert_eq!(app.user("ada").ask(sent, notification).await["node"], Value::Null);
         let why = app.user("ben").refused("mutation($id: ID!) { markRead(select: { ids: [$id] }) { changedCount } }", json!({ "id": item["id"] })).await;
-        assert!(why.starts_with("NOT_FOUND : no item"), "{why}");
+        assert!(why.starts_with("NOT_FOUND select.ids[0]: no item"), "{why}");
     }
 
     async fn thousands_of_notifications_reach_who_comes_after_a_month(app) {
         app.admin().define_type("release").await;
         app.user("ada").subscribe("7", &["comment"]).await;
-        let many = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+        let many = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
         for _ in 0..6 {
             let input = json!({ "announcement": { "type": "release", "audience": everyone(), "content": { "title": "x" } } });
             app.service().ask(many, json!({ "inputs": vec![input; 1000] })).await;

@@ -8,7 +8,7 @@ use crate::concurrency::second_node;
 use crate::support::{Actor, on_every_database};
 
 const MESSAGE: &str =
-    "mutation($input: MessageInput!) { sendMessage(input: $input) { replayed notification { id sender { id } } } }";
+    "mutation($input: SendMessageInput!) { sendMessage(input: $input) { replayed notification { id sender { id } } } }";
 
 /// The backend, and two users.
 const SENDERS: [Option<&str>; 3] = [None, Some("ada"), Some("ben")];
@@ -100,7 +100,7 @@ on_every_database! {
         assert!(is_new(&app.user("ada"), "1", "from Ada").await);
         let by_service = json!({ "type": "direct", "receiver": "zoe", "sender": "ada", "content": { "title": "for Ada" }, "idempotencyKey": "1" });
         app.service().ask(MESSAGE, json!({ "input": by_service })).await;
-        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
         let again = app.service().ask(MESSAGE, json!({ "input": by_service })).await;
         assert_eq!(again["sendMessage"]["replayed"], true);
         assert!(is_new(&app.user("ada"), "1", "from another Ada").await);

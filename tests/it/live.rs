@@ -80,7 +80,7 @@ on_every_database! {
         let first = app.user("ada").items(json!({})).await[0]["id"].clone();
         app.user("ada").mark("markRead", json!({ "ids": [first] })).await;
         ada.until_unread(19).await;
-        app.user("ada").mark("archive", json!({ "matching": {} })).await;
+        app.user("ada").mark("archiveItems", json!({ "matching": {} })).await;
         ada.until_unread(0).await;
         app.admin().define_type("added").await;
         let overview = ada.until_unread(0).await;
@@ -99,23 +99,23 @@ on_every_database! {
         app.user("ada").subscribe("plan", &["comment"]).await;
         app.service().remind("doc", "plan", "comment", None, "subscribed").await;
         assert_eq!(ada.title().await, "subscribed");
-        app.user("ada").ask(r#"mutation { follow(user: "ben") { id } }"#, json!({})).await;
+        app.user("ada").ask(r#"mutation { followUser(user: "ben") { user { id } } }"#, json!({})).await;
         app.service().remind("doc", "other", "like", Some("ben"), "followed").await;
         assert_eq!(ada.title().await, "followed");
-        app.service().ask(r#"mutation { saveGroup(code: "crew") { code } }"#, json!({})).await;
-        app.service().ask(r#"mutation { addGroupMembers(code: "crew", users: ["ada"]) { code } }"#, json!({})).await;
+        app.service().ask(r#"mutation { saveUserGroup(code: "crew") { code } }"#, json!({})).await;
+        app.service().ask(r#"mutation { addUserGroupMembers(code: "crew", users: ["ada"]) { code } }"#, json!({})).await;
         app.service().announce("doc", json!({ "groups": ["crew"] }), "joined").await;
         assert_eq!(ada.title().await, "joined");
-        let target = json!({ "target": { "type": "doc", "id": "topic" }, "actions": ["share"], "group": "crew" });
-        app.service().ask("mutation($i: SubscribeInput!) { subscribe(input: $i) { createdCount } }", json!({ "i": target })).await;
+        let target = json!({ "target": { "type": "doc", "externalId": "topic" }, "what": { "actions": ["share"] }, "who": { "group": "crew" } });
+        app.service().ask("mutation($i: SubscribeTopicInput!) { subscribeTopic(input: $i) { createdCount } }", json!({ "i": target })).await;
         app.service().remind("doc", "topic", "share", None, "through the group").await;
         assert_eq!(ada.title().await, "through the group");
 
-        app.user("ada").ask(r#"mutation { unfollow(user: "ben") { id } }"#, json!({})).await;
+        app.user("ada").ask(r#"mutation { unfollowUser(user: "ben") { user { id } } }"#, json!({})).await;
         app.service().remind("doc", "other", "like", Some("ben"), "no longer followed").await;
-        app.service().ask(r#"mutation { removeGroupMembers(code: "crew", users: ["ada"]) { code } }"#, json!({})).await;
+        app.service().ask(r#"mutation { removeUserGroupMembers(code: "crew", users: ["ada"]) { code } }"#, json!({})).await;
         app.service().announce("doc", json!({ "groups": ["crew"] }), "left").await;
-        app.user("ada").ask(r#"mutation { updatePreferences(actions: [{ code: "comment", enabled: false }]) { actions { code } } }"#, json!({})).await;
+        app.user("ada").ask(r#"mutation { updatePreferences(actions: [{ code: "comment", enabled: false }]) { preferences { actions { code } } } }"#, json!({})).await;
         app.service().remind("doc", "plan", "comment", None, "muted").await;
         app.service().message("doc", "ada", "last").await;
         assert_eq!(ada.title().await, "last");
@@ -142,8 +142,8 @@ on_every_database! {
             assert!(message.contains(place) && message.contains("fresh overview"), "{message}");
         }
         ada.subscribe("1", ITEMS, json!({ "types": ["nonsense"] })).await;
-        assert_eq!(ada.hear().await["payload"][0]["extensions"]["field"], "types");
-        ada.subscribe("1", "subscription { overviewChanged(cap: 0) { cursor } }", json!({})).await;
+        assert_eq!(ada.hear().await["payload"][0]["extensions"]["field"], "types[0]");
+        ada.subscribe("1", "subscription { overviewChanged { overview(cap: 0) { cursor } } }", json!({})).await;
         assert_eq!(ada.hear().await["payload"][0]["extensions"]["field"], "cap");
         let mut service = Socket::subscribed(&node.address, &app.service().token, ITEMS, json!({})).await;
         assert_eq!(service.hear().await["payload"][0]["extensions"]["code"], "FORBIDDEN");
@@ -156,12 +156,12 @@ on_every_database! {
         let node = app.listen().await;
         let users: Vec<String> = (0..1000).map(|number| format!("user-{number}")).collect();
         let profiles: Vec<Value> = users.iter().map(|user| json!({ "id": user })).collect();
-        app.service().ask("mutation($i: [UserInput!]!) { saveUsers(inputs: $i) { id } }", json!({ "i": profiles })).await;
+        app.service().ask("mutation($i: [UserProfileInput!]!) { saveUserProfiles(inputs: $i) { id } }", json!({ "i": profiles })).await;
         let mut cursors = Vec::new();
         for users in users.chunks(200) {
-            let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { cursor } } }";
+            let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { cursor } } }";
             let data = app.service().ask(query, json!({ "ids": users })).await;
-            cursors.extend(data["users"].as_array().unwrap().iter().map(|user| user["overview"]["cursor"].clone()));
+            cursors.extend(data["inboxUsers"].as_array().unwrap().iter().map(|user| user["overview"]["cursor"].clone()));
         }
         let mut sockets = Vec::new();
         for both in users.iter().zip(&cursors).collect::<Vec<_>>().chunks(20) {
@@ -182,7 +182,7 @@ on_every_database! {
                 while !(has_item && is_counted) {
                     let data = socket.data().await;
                     has_item |= data["itemReceived"]["node"]["title"] == "to all";
-                    is_counted |= data["overviewChanged"]["unread"]["count"] == 1;
+                    is_counted |= data["overviewChanged"]["overview"]["unread"]["count"] == 1;
                 }
             }
         }).await;

@@ -22,6 +22,7 @@ use sea_orm::DbBackend;
 
 use self::drive::Driver;
 use self::op::{Mix, Step};
+use crate::operate::upgrade::newer_and_compatible;
 use crate::support::{TestApp, on_every_database};
 
 /// How often a failing history is cut shorter before it is shown.
@@ -35,11 +36,16 @@ on_every_database! {
     async fn inboxes_that_are_seldom_read_are_as_the_model_says(app) {
         check(app, Mix::Unwatched).await;
     }
+
+    async fn inboxes_are_as_the_model_says_over_the_tables_of_a_newer_version(app) {
+        newer_and_compatible(app).await;
+        check(app, Mix::Watched).await;
+    }
 }
 
 /// Plays histories until all have passed or one has failed, of which the shortest form found is shown.
 async fn check(app: &TestApp, mix: Mix) {
-    let cases = if app.app.db.backend() == DbBackend::Sqlite { 24 } else { 6 };
+    let cases = if app.app.db.backend() == DbBackend::Sqlite { 12 } else { 6 };
     let strategy = op::history(mix);
     // What is shown is asked of another node than what is done, so that nothing it remembers was told it to be old.
     let reader = app.beside().await;
@@ -94,6 +100,6 @@ fn rng() -> TestRng {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests' own settings, which the server does not have")]
-fn setting(name: &str) -> Option<u64> {
+pub fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("the setting is a number"))
 }

@@ -21,7 +21,7 @@ on_every_database! {
             admin.define(json!({ "code": format!("type-{position}"), "title": "x", "position": -position })).await;
             let content = json!({ "title": "x", "data": { "a": 1 } });
             let input = json!({ "type": format!("type-{position}"), "audience": everyone(), "sender": "ben", "content": content });
-            admin.ask("mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }", json!({ "input": input })).await;
+            admin.ask("mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }", json!({ "input": input })).await;
         }
         let ada = app.user("ada");
         let first = ada.ask(OVERVIEW, json!({})).await;
@@ -34,9 +34,9 @@ on_every_database! {
         let (operator, ada) = (app.admin(), app.user("ada"));
         operator.define_type("news").await;
         operator.define(json!({ "code": "brief", "title": "Brief", "ttlSeconds": 3600 })).await;
-        operator.ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
+        operator.ask("mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
         let input = json!({ "type": "news", "receiver": "ada", "sender": "ben", "content": { "title": "hello" } });
-        let sent = "mutation($input: MessageInput!) { sendMessage(input: $input) { notification { id } } }";
+        let sent = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
         let sent = operator.ask(sent, json!({ "input": input })).await["sendMessage"]["notification"]["id"].clone();
         let reader = app.beside().await;
         let look = async || {
@@ -49,17 +49,17 @@ on_every_database! {
         let first = look().await;
         assert_eq!(first["types"][1]["latest"]["sender"], json!({ "id": "ben", "name": "Ben" }));
         let item = ada.items(json!({})).await[0]["id"].clone();
-        let erase = "mutation { eraseUser(id: \"ben\") }";
+        let erase = "mutation { eraseUser(id: \"ben\") { erasedId } }";
         let changes: [(&str, &str, Value); 11] = [
             ("a message", "mutation { sendMessage(input: { type: \"news\", receiver: \"ada\", content: { title: \"2\" } }) { replayed } }", json!({})),
             ("what expires", "mutation { sendAnnouncement(input: { type: \"brief\", audience: { everyone: true }, content: { title: \"3\" } }) { replayed } }", json!({})),
             ("a mark", "mutation($id: ID!) { markRead(select: { ids: [$id] }) { changedCount } }", json!({ "id": item })),
             ("a mark back", "mutation($id: ID!) { markUnread(select: { ids: [$id] }) { changedCount } }", json!({ "id": item })),
-            ("all seen", "mutation { markSeen { cursor } }", json!({})),
+            ("all seen", "mutation { markSeen { viewer { overview { cursor } } } }", json!({})),
             ("all read", "mutation { markRead(select: { matching: { types: [\"brief\"] } }) { changedCount } }", json!({})),
-            ("the newest gone", "mutation($id: ID!) { archive(select: { ids: [$id] }) { changedCount } }", json!({})),
-            ("another name", "mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Benjamin\" }]) { id } }", json!({})),
-            ("another text", "mutation($id: ID!) { updateNotification(id: $id, input: { content: { title: \"hello again\" } }) { id } }", json!({ "id": sent })),
+            ("the newest gone", "mutation($id: ID!) { archiveItems(select: { ids: [$id] }) { changedCount } }", json!({})),
+            ("another name", "mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Benjamin\" }]) { id } }", json!({})),
+            ("another text", "mutation($id: ID!) { updateSentNotification(id: $id, input: { title: \"hello again\" }) { id } }", json!({ "id": sent })),
             ("another title", "mutation { saveMessageType(input: { code: \"brief\", title: \"Briefly\", ttlSeconds: 3600, position: 9 }) { code } }", json!({})),
             ("nobody", erase, json!({})),
         ];
@@ -77,7 +77,7 @@ on_every_database! {
         app.advance(TimeDelta::hours(1));
         let now = look().await;
         assert_ne!(now, before, "it has expired");
-        let retract = "mutation($id: ID!) { retractNotification(id: $id) { id } }";
+        let retract = "mutation($id: ID!) { retractSentNotification(id: $id) { id } }";
         operator.ask(retract, json!({ "id": sent })).await;
         assert_ne!(look().await, now, "it was retracted");
     }
@@ -87,12 +87,12 @@ on_every_database! {
         let users: Vec<String> = (0..50).map(|number| format!("user-{number}")).collect();
         app.service().announce("release", everyone(), "hello").await;
         app.service().announce("release", json!({ "users": users }), "you").await;
-        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview(cap: 99) { unread { count } types { latest { title } } } } }";
+        let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview(cap: 99) { unread { count } types { latest { title } } } } }";
         app.service().ask(query, json!({ "ids": users })).await;
         let mut asked = users.clone();
         asked.push("unheard of".into());
         let (statements, data) = app.statements_of(app.service().ask(query, json!({ "ids": asked }))).await;
-        let all = data["users"].as_array().unwrap();
+        let all = data["inboxUsers"].as_array().unwrap();
         assert_eq!(all[49]["overview"], json!({ "unread": { "count": 2 }, "types": [{ "latest": { "title": "you" } }] }));
         assert_eq!(all[50], Value::Null);
         // One to look for the user who is not known, and one for all the overviews.
@@ -146,12 +146,12 @@ on_every_database! {
 
     async fn a_page_of_the_inbox_is_one_statement_whatever_is_asked_of_its_items(app) {
         app.admin().define_type("direct").await;
-        app.service().ask("mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }, { id: \"chen\", name: \"Chen\" }]) { id } }", json!({})).await;
+        app.service().ask("mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }, { id: \"chen\", name: \"Chen\" }]) { id } }", json!({})).await;
         for sender in ["ben", "chen", "dara"] {
             let input = json!({ "type": "direct", "receiver": "ada", "sender": sender, "content": { "title": "x" } });
-            app.service().ask("mutation($input: MessageInput!) { sendMessage(input: $input) { replayed } }", json!({ "input": input })).await;
+            app.service().ask("mutation($input: SendMessageInput!) { sendMessage(input: $input) { replayed } }", json!({ "input": input })).await;
         }
-        let list = "{ viewer { inbox(first: 20) { nodes { title type { code title } sender { id name avatarUrl } target { id } action isRead readAt } \
+        let list = "{ viewer { inbox(first: 20) { nodes { title type { code title } sender { id name avatarUrl } target { externalId } action isRead readAt } \
             pageInfo { hasNextPage } } } }";
         let ada = app.user("ada");
         ada.ask(list, json!({})).await;
@@ -185,7 +185,7 @@ on_every_database! {
         assert_eq!(data["viewer"]["overview"]["unread"]["count"], 3);
         assert_eq!(data["viewer"]["overview"]["unseen"]["count"], 3);
         assert_eq!(data["viewer"]["overview"]["types"].as_array().map(Vec::len), Some(1));
-        assert_eq!(ada.refused(OVERVIEW, json!({ "types": ["c"] })).await, "BAD_USER_INPUT types: no message type \"c\"");
+        assert_eq!(ada.refused(OVERVIEW, json!({ "types": ["c"] })).await, "BAD_USER_INPUT types[0]: names no message type: \"c\"");
     }
 
     async fn a_tenant_without_types_has_an_empty_overview(app) {
@@ -208,8 +208,8 @@ on_every_database! {
         };
         let ada = app.user("ada");
         let seen = async |kind: Value| {
-            let query = "mutation($type: String) { markSeen(type: $type) { unseen { count } types { unread { count } } } }";
-            let overview = ada.ask(query, json!({ "type": kind })).await["markSeen"].clone();
+            let query = "mutation($type: String) { markSeen(type: $type) { viewer { overview { unseen { count } types { unread { count } } } } } }";
+            let overview = ada.ask(query, json!({ "type": kind })).await["markSeen"]["viewer"]["overview"].clone();
             let unread: Vec<i64> = overview["types"].as_array().unwrap().iter().map(|of| of["unread"]["count"].as_i64().unwrap()).collect();
             (overview["unseen"]["count"].as_i64().unwrap(), unread)
         };
@@ -235,7 +235,7 @@ on_every_database! {
 
     async fn what_a_sender_does_in_their_own_inbox_is_no_change_of_others_overviews(app) {
         app.admin().define_type("chat").await;
-        let send = "mutation($input: MessageInput!) { sendMessage(input: $input) { replayed } }";
+        let send = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { replayed } }";
         for (sender, receiver) in [("ben", "ada"), ("ada", "ben")] {
             let input = json!({ "type": "chat", "receiver": receiver, "sender": sender, "content": { "title": "hello" } });
             app.service().ask(send, json!({ "input": input })).await;
@@ -246,7 +246,7 @@ on_every_database! {
         assert_eq!(app.user("ben").mark("markRead", json!({ "matching": {} })).await, 1);
         let (statements, again) = app.statements_of(ada.ask(query, json!({}))).await;
         assert_eq!((statements, again), (1, first));
-        let named = "mutation { saveUsers(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }";
+        let named = "mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }";
         app.service().ask(named, json!({})).await;
         let shown = ada.ask(query, json!({})).await;
         assert_eq!(shown["viewer"]["overview"]["types"][0]["latest"]["sender"]["name"], "Ben");

@@ -5,19 +5,20 @@ use serde_json::{Value, json};
 
 use crate::support::{Actor, everyone, on_every_database};
 
-const ANNOUNCE: &str = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { \
+const ANNOUNCE: &str = "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { \
     replayed notification { id title status createdAt publishedAt expiresAt audience { everyone userCount groups { code } } } } }";
-const MESSAGE: &str = "mutation($input: MessageInput!) { sendMessage(input: $input) { replayed notification { id } } }";
-const MANY: &str = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed notification { id kind sender { id } } } }";
+const MESSAGE: &str =
+    "mutation($input: SendMessageInput!) { sendMessage(input: $input) { replayed notification { id } } }";
+const MANY: &str = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed notification { id kind sender { id } } } }";
 
 fn announcement(title: &str) -> Value {
     json!({ "type": "release", "audience": everyone(), "content": { "title": title } })
 }
 
 async fn saved_group(operator: &Actor<'_>, code: &str, members: &[&str]) {
-    operator.ask("mutation($code: String!) { saveGroup(code: $code) { code } }", json!({ "code": code })).await;
+    operator.ask("mutation($code: String!) { saveUserGroup(code: $code) { code } }", json!({ "code": code })).await;
     let add =
-        "mutation($code: String!, $users: [ID!]!) { addGroupMembers(code: $code, users: $users) { memberCount } }";
+        "mutation($code: String!, $users: [ID!]!) { addUserGroupMembers(code: $code, users: $users) { memberCount } }";
     operator.ask(add, json!({ "code": code, "users": members })).await;
 }
 
@@ -56,8 +57,8 @@ on_every_database! {
         admin.announce("release", json!({ "groups": ["design"] }), "before").await;
         saved_group(&admin, "design", &["ada"]).await;
         admin.announce("release", json!({ "groups": ["design"] }), "during").await;
-        let remove = "mutation { removeGroupMembers(code: \"design\", users: [\"ada\"]) { memberCount } }";
-        assert_eq!(admin.ask(remove, json!({})).await["removeGroupMembers"]["memberCount"], 1);
+        let remove = "mutation { removeUserGroupMembers(code: \"design\", users: [\"ada\"]) { memberCount } }";
+        assert_eq!(admin.ask(remove, json!({})).await["removeUserGroupMembers"]["memberCount"], 1);
         admin.announce("release", json!({ "groups": ["design"] }), "after").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["during"]);
         assert_eq!(app.user("ben").titles(json!({})).await, ["after", "during", "before"]);
@@ -68,12 +69,14 @@ on_every_database! {
         admin.define_type("release").await;
         saved_group(&admin, "design", &["ada"]).await;
         admin.announce("release", json!({ "groups": ["design"] }), "last").await;
-        assert_eq!(admin.ask("mutation { deleteGroup(code: \"design\") }", json!({})).await["deleteGroup"], true);
-        assert_eq!(admin.ask("mutation { deleteGroup(code: \"design\") }", json!({})).await["deleteGroup"], false);
+        let group = admin.ask("{ userGroups { id } }", json!({})).await["userGroups"][0]["id"].take();
+        let delete = "mutation { deleteUserGroup(code: \"design\") { deletedId } }";
+        assert_eq!(admin.ask(delete, json!({})).await["deleteUserGroup"]["deletedId"], group);
+        assert!(admin.ask(delete, json!({})).await["deleteUserGroup"]["deletedId"].is_null());
         let mut input = announcement("to nobody");
         input["audience"] = json!({ "groups": ["design"] });
         let why = admin.refused(ANNOUNCE, json!({ "input": input })).await;
-        assert_eq!(why, "BAD_USER_INPUT input.audience.groups: no group \"design\"");
+        assert_eq!(why, "BAD_USER_INPUT input.audience.groups[0]: names no group: \"design\"");
         saved_group(&admin, "design", &["ben"]).await;
         admin.announce("release", json!({ "groups": ["design"] }), "first").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["last"]);
@@ -107,13 +110,13 @@ on_every_database! {
         let admin = app.admin();
         admin.define_type("comment").await;
         saved_group(&admin, "design", &["dara"]).await;
-        let group = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"comment\"], group: \"design\" }) { createdCount } }";
-        assert_eq!(admin.ask(group, json!({})).await["subscribe"]["createdCount"], 1);
-        assert_eq!(admin.ask(group, json!({})).await["subscribe"]["createdCount"], 0);
+        let group = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { actions: [\"comment\"] }, who: { group: \"design\" } }) { createdCount } }";
+        assert_eq!(admin.ask(group, json!({})).await["subscribeTopic"]["createdCount"], 1);
+        assert_eq!(admin.ask(group, json!({})).await["subscribeTopic"]["createdCount"], 0);
         for user in ["ada", "ben"] {
             app.user(user).subscribe("7", &["comment", "like"]).await;
         }
-        app.user("chen").ask("mutation { follow(user: \"ada\") { id } }", json!({})).await;
+        app.user("chen").ask("mutation { followUser(user: \"ada\") { user { id } } }", json!({})).await;
         app.service().remind("comment", "7", "comment", Some("ada"), "ada said so").await;
         for (user, hears) in [("ada", false), ("ben", true), ("chen", true), ("dara", true), ("emil", false)] {
             let titles = app.user(user).titles(json!({})).await;
@@ -142,7 +145,7 @@ on_every_database! {
         assert_eq!(items[0]["sender"]["id"], "ben");
         let forged = json!({ "type": "direct", "receiver": "ada", "sender": "chen", "content": { "title": "x" } });
         let why = app.user("ben").refused(MESSAGE, json!({ "input": forged })).await;
-        assert_eq!(why, "BAD_USER_INPUT input.sender: users send as themselves");
+        assert_eq!(why, "BAD_USER_INPUT input.sender: must be themselves where users send");
         let other = app.stranger("hank", tidings::auth::Role::User);
         let plain = json!({ "type": "direct", "receiver": "ada", "content": { "title": "x" } });
         assert!(other.refused(MESSAGE, json!({ "input": plain })).await.starts_with("FORBIDDEN"));
@@ -151,7 +154,7 @@ on_every_database! {
     async fn many_are_sent_together_or_not_at_all(app) {
         app.admin().define_type("release").await;
         app.user("ada").subscribe("7", &["comment"]).await;
-        let reminder = json!({ "type": "release", "target": { "type": "doc", "id": "7" }, "action": "comment",
+        let reminder = json!({ "type": "release", "target": { "type": "doc", "externalId": "7" }, "action": "comment",
                                "sender": "ben", "content": { "title": "two" } });
         let message = json!({ "type": "release", "receiver": "ada", "content": { "title": "three" } });
         let mut inputs = vec![
@@ -160,13 +163,13 @@ on_every_database! {
             json!({ "message": message }),
         ];
         let sent = app.service().ask(MANY, json!({ "inputs": inputs })).await;
-        assert_eq!(sent["sendMany"][1]["notification"]["kind"], "REMINDER");
-        assert_eq!(sent["sendMany"][1]["notification"]["sender"]["id"], "ben");
+        assert_eq!(sent["sendNotifications"][1]["notification"]["kind"], "REMINDER");
+        assert_eq!(sent["sendNotifications"][1]["notification"]["sender"]["id"], "ben");
         assert_eq!(app.user("ada").titles(json!({})).await, ["three", "two", "one"]);
 
         inputs.push(json!({ "message": { "type": "unknown", "receiver": "ada", "content": { "title": "four" } } }));
         let why = app.service().refused(MANY, json!({ "inputs": inputs })).await;
-        assert_eq!(why, "BAD_USER_INPUT inputs[3].message.type: no message type \"unknown\"");
+        assert_eq!(why, "BAD_USER_INPUT inputs[3].message.type: names no message type: \"unknown\"");
         assert_eq!(app.user("ada").titles(json!({})).await, ["three", "two", "one"]);
     }
 
@@ -204,8 +207,8 @@ on_every_database! {
         let message = |title: &str, key: &str| json!({ "message": {
             "type": "release", "receiver": "ada", "content": { "title": title }, "idempotencyKey": key } });
         let sent = app.service().ask(MANY, json!({ "inputs": [message("a", "1"), message("a", "1")] })).await;
-        assert_eq!(sent["sendMany"][0]["notification"]["id"], sent["sendMany"][1]["notification"]["id"]);
-        assert_eq!(sent["sendMany"][1]["replayed"], true);
+        assert_eq!(sent["sendNotifications"][0]["notification"]["id"], sent["sendNotifications"][1]["notification"]["id"]);
+        assert_eq!(sent["sendNotifications"][1]["replayed"], true);
         let why = app.service().refused(MANY, json!({ "inputs": [message("b", "2"), message("c", "2")] })).await;
         assert!(why.starts_with("CONFLICT"), "{why}");
         assert_eq!(app.user("ada").titles(json!({})).await, ["a"]);
@@ -239,7 +242,7 @@ on_every_database! {
         let long = "x".repeat(257);
         let huge = "x".repeat(16 * 1024 + 1);
         for (change, expected) in [
-            (json!({ "type": "nope" }), "input.type: no message type \"nope\""),
+            (json!({ "type": "nope" }), "input.type: names no message type: \"nope\""),
             (json!({ "content": {} }), "input.content.title: is required, for the message type \"release\" has no template"),
             (json!({ "content": { "title": "" } }), "input.content.title: must have 1 to 256 characters, not 0"),
             (json!({ "content": { "title": long } }), "input.content.title: must have 1 to 256 characters, not 257"),
@@ -253,7 +256,7 @@ on_every_database! {
             (json!({ "expiresAt": "2026-11-21T08:00:00Z" }), "input.expiresAt: must be in the future"),
             (json!({ "audience": { "everyone": false } }), "input.audience.everyone: must be true, or name groups or users instead"),
             (json!({ "audience": { "users": [] } }), "input.audience.users: must name at least one user"),
-            (json!({ "audience": { "users": [""] } }), "input.audience.users: must have 1 to 128 characters, not 0"),
+            (json!({ "audience": { "users": [""] } }), "input.audience.users[0]: must have 1 to 128 characters, not 0"),
             (json!({ "idempotencyKey": "k".repeat(129) }), "input.idempotencyKey: must have 1 to 128 characters, not 129"),
         ] {
             let mut input = announcement("fine");
@@ -287,12 +290,12 @@ on_every_database! {
         let send = |inputs: Vec<&Value>| inputs.into_iter().map(|input| json!({ "announcement": input })).collect::<Vec<_>>();
         let first = app.service().ask(MANY, json!({ "inputs": send(vec![&expiring, &grouped]) })).await;
         app.advance(TimeDelta::hours(2));
-        admin.ask("mutation { deleteGroup(code: \"design\") }", json!({})).await;
+        admin.ask("mutation { deleteUserGroup(code: \"design\") { deletedId } }", json!({})).await;
         let mut fresh = announcement("fresh");
         fresh["idempotencyKey"] = json!("3");
         let again = app.service().ask(MANY, json!({ "inputs": send(vec![&grouped, &fresh, &expiring]) })).await;
-        let ids = |sent: &Value| sent["sendMany"].as_array().unwrap().iter().map(|of| of["notification"]["id"].clone()).collect::<Vec<_>>();
-        let replayed: Vec<&Value> = again["sendMany"].as_array().unwrap().iter().map(|of| &of["replayed"]).collect();
+        let ids = |sent: &Value| sent["sendNotifications"].as_array().unwrap().iter().map(|of| of["notification"]["id"].clone()).collect::<Vec<_>>();
+        let replayed: Vec<&Value> = again["sendNotifications"].as_array().unwrap().iter().map(|of| &of["replayed"]).collect();
         assert_eq!(replayed, [true, false, true]);
         assert_eq!([&ids(&again)[2], &ids(&again)[0]], [&ids(&first)[0], &ids(&first)[1]]);
         assert_eq!(app.user("ada").titles(json!({})).await, ["fresh", "for the group"]);

@@ -30,9 +30,37 @@ on_every_database! {
         let send = "mutation($at: DateTime!) { sendAnnouncement(input: { type: \"direct\", audience: { users: [\"ada\"] }, \
             content: { title: \"later\" }, publishAt: $at }) { notification { id } } }";
         app.service().ask(send, serde_json::json!({ "at": (app.now() + chrono::TimeDelta::days(1)).to_rfc3339() })).await;
-        let retract = "mutation($id: ID!) { retractNotification(id: $id) { id } }";
+        let retract = "mutation($id: ID!) { retractSentNotification(id: $id) { id } }";
         app.service().ask(retract, serde_json::json!({ "id": item["notificationId"] })).await;
-        app.service().ask("mutation { saveGroup(code: \"gone\") { code } deleteGroup(code: \"gone\") }", serde_json::json!({})).await;
+        app.service().ask("mutation { saveUserGroup(code: \"gone\") { code } deleteUserGroup(code: \"gone\") { deletedId } }", serde_json::json!({})).await;
+        app.admin().ask(
+            "mutation { saveMessageType(input: { code: \"late\", title: \"Late\", template: { title: \"{{ params.order }}\" } }) { code } \
+                saveNotificationRule(input: { code: \"late\", type: \"late\", key: [\"order\"], firstRun: RAISE, audience: { everyone: true } }) { code } \
+                reportRuleRows(input: { rule: \"late\", rows: [{ order: \"7\" }] }) { raised } }",
+            serde_json::json!({}),
+        ).await;
+        app.admin().ask(
+            "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\" }) { endpoint { id } } }",
+            serde_json::json!({}),
+        ).await;
+        app.admin().ask(
+            "mutation { saveMessageType(input: { code: \"mailed\", title: \"Mailed\", delivery: [{ channel: EMAIL }] }) { code } \
+                saveMailRelay(input: { url: \"smtp://127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } \
+                saveUserProfiles(inputs: [{ id: \"ada\", contacts: [{ email: \"ada@b.example\" }] }]) { id } }",
+            serde_json::json!({}),
+        ).await;
+        app.service().message("mailed", "ada", "for the relay").await;
+        app.service().message("direct", "ada", "for the webhook").await;
+        let lanes = tidings::domain::outbound::Lanes::default();
+        lanes.look(&app.app).await.unwrap();
+        for _ in 0..500 {
+            let db = &app.app.db.read;
+            let waiting = entity::dispatch::Entity::find().count(db).await.unwrap();
+            if waiting > 0 && entity::delivery::Entity::find().count(db).await.unwrap() > 0 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
         for rows in [
             reads::<entity::tenant::Entity>(app).await,
             reads::<entity::user::Entity>(app).await,
@@ -59,6 +87,14 @@ on_every_database! {
             reads::<entity::amendment::Entity>(app).await,
             reads::<entity::tally_span::Entity>(app).await,
             reads::<entity::tally::Entity>(app).await,
+            reads::<entity::rule::Entity>(app).await,
+            reads::<entity::rule_row::Entity>(app).await,
+            reads::<entity::rule_run::Entity>(app).await,
+            reads::<entity::contact::Entity>(app).await,
+            reads::<entity::delivery_rule::Entity>(app).await,
+            reads::<entity::dispatch::Entity>(app).await,
+            reads::<entity::lane::Entity>(app).await,
+            reads::<entity::delivery::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }
@@ -89,14 +125,24 @@ on_every_database! {
         }
         let demo = crate::support::Actor::new(app, tidings::demo::TENANT, tidings::demo::USER, tidings::auth::Role::User);
         let overview = demo.overview().await;
-        assert_eq!(overview.last().map(String::as_str), Some("= 20"));
+        assert_eq!(overview.last().map(String::as_str), Some("= 22"));
         assert!(overview.contains(&"comment: 8 (Ben Weiss commented on Checkout redesign)".to_owned()), "{overview:?}");
-        let views = "{ viewer { overview { total { count } views { id unread { count } latest } } } }";
+        let views = "{ viewer { overview { total { count } views { externalId unread { count } latest } } } }";
         let data = demo.ask(views, serde_json::json!({})).await;
-        assert_eq!(data["viewer"]["overview"], serde_json::json!({ "total": { "count": 27 }, "views": [
-            { "id": "orchard", "unread": { "count": 2 }, "latest": { "from": "dara", "text": "We are hiring: two engineers, one designer." } },
-            { "id": "launch", "unread": { "count": 3 }, "latest": { "from": "hana", "text": "The stores have approved the build." } },
-            { "id": "design", "unread": { "count": 2 }, "latest": { "from": "fay", "text": "A shade darker, then." } },
+        assert_eq!(data["viewer"]["overview"], serde_json::json!({ "total": { "count": 29 }, "views": [
+            { "externalId": "orchard", "unread": { "count": 2 }, "latest": { "from": "dara", "text": "We are hiring: two engineers, one designer." } },
+            { "externalId": "launch", "unread": { "count": 3 }, "latest": { "from": "hana", "text": "The stores have approved the build." } },
+            { "externalId": "design", "unread": { "count": 2 }, "latest": { "from": "fay", "text": "A shade darker, then." } },
         ] }));
+        let operator = crate::support::Actor::new(app, tidings::demo::TENANT, "operator", tidings::auth::Role::Admin);
+        let rules = "{ notificationRules { code state rowCount runs { raised amended resolved } openNotifications { nodes { rowKey } } } }";
+        assert_eq!(operator.ask(rules, serde_json::json!({})).await["notificationRules"], serde_json::json!([{
+            "code": "late_reviews", "state": "ACTIVE", "rowCount": 2,
+            "runs": [{ "raised": 1, "amended": 0, "resolved": 1 }, { "raised": 2, "amended": 0, "resolved": 0 }],
+            "openNotifications": { "nodes": [
+                { "rowKey": { "number": "R-8" } },
+                { "rowKey": { "number": "R-7" } },
+            ] },
+        }]));
     }
 }

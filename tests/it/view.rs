@@ -8,10 +8,10 @@ use tidings::auth::Role;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
-const SEEN: &str = "code id unread { count exact } lastActivityAt lastVisitedAt latest";
+const SEEN: &str = "code externalId unread { count exact } lastActivityAt lastVisitedAt latest";
 
 pub fn key(id: &str) -> Value {
-    json!({ "code": "chat", "id": id })
+    json!({ "code": "chat", "externalId": id })
 }
 
 pub fn activity(id: &str, actor: Option<&str>, preview: &str) -> Value {
@@ -23,17 +23,15 @@ pub fn keyed(mut activity: Value, under: &str) -> Value {
     activity
 }
 
-pub const RECORD: &str = "mutation($inputs: [ActivityInput!]!) { recordActivity(inputs: $inputs) { id unread { count } latest lastVisitedAt } }";
-pub const VISIT: &str =
-    "mutation($key: ViewKeyInput!) { visitView(key: $key) { id unread { count exact } lastVisitedAt } }";
-pub const JOIN: &str = "mutation($key: ViewKeyInput!, $users: [ID!]) { joinView(key: $key, users: $users) { id unread { count } lastVisitedAt } }";
-pub const LEAVE: &str =
-    "mutation($key: ViewKeyInput!, $users: [ID!]) { leaveView(key: $key, users: $users) { id unread { count } } }";
+pub const RECORD: &str = "mutation($inputs: [ViewActivityInput!]!) { recordActivity(inputs: $inputs) { views { externalId unread { count } latest lastVisitedAt } } }";
+pub const VISIT: &str = "mutation($key: ViewKeyInput!) { visitView(key: $key) { view { externalId unread { count exact } lastVisitedAt } } }";
+pub const JOIN: &str = "mutation($key: ViewKeyInput!, $users: [ID!]) { joinView(key: $key, users: $users) { view { externalId unread { count } lastVisitedAt } } }";
+pub const LEAVE: &str = "mutation($key: ViewKeyInput!, $users: [ID!]) { leaveView(key: $key, users: $users) { view { externalId unread { count } } } }";
 const SAVE_CODE: &str =
     "mutation($code: String!, $open: Boolean!) { saveViewCode(code: $code, open: $open) { code open } }";
 
 pub async fn record(app: &TestApp, inputs: &[Value]) -> Value {
-    app.service().ask(RECORD, json!({ "inputs": inputs })).await["recordActivity"].clone()
+    app.service().ask(RECORD, json!({ "inputs": inputs })).await["recordActivity"]["views"].clone()
 }
 
 pub async fn join(app: &TestApp, id: &str, users: &[&str]) {
@@ -41,7 +39,7 @@ pub async fn join(app: &TestApp, id: &str, users: &[&str]) {
 }
 
 pub async fn visit(actor: &Actor<'_>, id: &str) {
-    let visited = actor.ask(VISIT, json!({ "key": key(id) })).await["visitView"].clone();
+    let visited = actor.ask(VISIT, json!({ "key": key(id) })).await["visitView"]["view"].clone();
     assert_eq!(visited["unread"], json!({ "count": 0, "exact": true }));
 }
 
@@ -51,8 +49,9 @@ pub async fn open(app: &TestApp) {
 
 /// A user's views as `id: unread`, most recently active first, and their overview's total last.
 async fn unread(actor: &Actor<'_>) -> Vec<String> {
-    let data = actor.ask("{ viewer { views { id unread { count } } overview { total { count } } } }", json!({})).await;
-    let line = |view: &Value| format!("{}: {}", view["id"].as_str().unwrap(), view["unread"]["count"]);
+    let data =
+        actor.ask("{ viewer { views { externalId unread { count } } overview { total { count } } } }", json!({})).await;
+    let line = |view: &Value| format!("{}: {}", view["externalId"].as_str().unwrap(), view["unread"]["count"]);
     let views = data["viewer"]["views"].as_array().unwrap().iter().map(line);
     views.chain([format!("= {}", data["viewer"]["overview"]["total"]["count"])]).collect()
 }
@@ -64,15 +63,15 @@ on_every_database! {
         let latest = json!({ "text": "hello" });
         let at = "2026-11-21T08:00:00.000Z";
         assert_eq!(answer, json!([
-            { "id": "team", "unread": { "count": 1 }, "latest": latest, "lastVisitedAt": at },
-            { "id": "team", "unread": { "count": 0 }, "latest": latest, "lastVisitedAt": at },
+            { "externalId": "team", "unread": { "count": 1 }, "latest": latest, "lastVisitedAt": at },
+            { "externalId": "team", "unread": { "count": 0 }, "latest": latest, "lastVisitedAt": at },
         ]));
         assert_eq!(unread(&app.user("ada")).await, ["team: 2", "= 2"]);
         assert_eq!(unread(&app.user("ben")).await, ["team: 1", "= 1"]);
         assert_eq!(unread(&app.user("chen")).await, ["team: 0", "= 0"]);
         let query = format!("{{ viewer {{ views {{ {SEEN} }} }} }}");
         assert_eq!(app.user("ada").ask(&query, json!({})).await["viewer"]["views"], json!([{
-            "code": "chat", "id": "team", "unread": { "count": 2, "exact": true }, "lastActivityAt": at,
+            "code": "chat", "externalId": "team", "unread": { "count": 2, "exact": true }, "lastActivityAt": at,
             "lastVisitedAt": null, "latest": latest,
         }]));
     }
@@ -82,9 +81,9 @@ on_every_database! {
         let ada = app.user("ada");
         record(app, &[activity("team", None, "1"), activity("team", None, "2")]).await;
         app.advance(TimeDelta::minutes(1));
-        let visited = ada.ask(VISIT, json!({ "key": key("team") })).await["visitView"].clone();
+        let visited = ada.ask(VISIT, json!({ "key": key("team") })).await["visitView"]["view"].clone();
         assert_eq!(visited, json!({
-            "id": "team", "unread": { "count": 0, "exact": true }, "lastVisitedAt": "2026-11-21T08:01:00.000Z",
+            "externalId": "team", "unread": { "count": 0, "exact": true }, "lastVisitedAt": "2026-11-21T08:01:00.000Z",
         }));
         assert_eq!(unread(&ada).await, ["team: 0", "= 0"]);
         record(app, &[activity("team", None, "3")]).await;
@@ -101,10 +100,10 @@ on_every_database! {
         record(app, &[activity("team", None, "3")]).await;
         // Joining again is no visit, and changes nothing.
         let again = app.service().ask(JOIN, json!({ "key": key("team"), "users": ["ada", "ada"] })).await;
-        assert_eq!(again["joinView"], json!({ "id": "team", "unread": { "count": 1 }, "lastVisitedAt": null }));
+        assert_eq!(again["joinView"]["view"], json!({ "externalId": "team", "unread": { "count": 1 }, "lastVisitedAt": null }));
         assert_eq!(unread(&app.user("ada")).await, ["team: 1", "= 1"]);
         let both = app.service().ask(JOIN, json!({ "key": key("team"), "users": ["ada", "ben"] })).await;
-        assert_eq!(both["joinView"]["unread"]["count"], 0);
+        assert_eq!(both["joinView"]["view"]["unread"]["count"], 0);
     }
 
     async fn who_leaves_has_nothing_there_any_more(app) {
@@ -118,7 +117,7 @@ on_every_database! {
         assert_eq!(app.user("ada").refused(VISIT, json!({ "key": key("team") })).await, "NOT_FOUND : no view \"chat/team\"");
         let why = app.service().refused(LEAVE, json!({ "key": key("void"), "users": ["ada"] })).await;
         assert_eq!(why, "NOT_FOUND : no view \"chat/void\"");
-        assert!(app.service().ask("{ user(id: \"nobody\") { id } }", json!({})).await["user"].is_null());
+        assert!(app.service().ask("{ inboxUser(id: \"nobody\") { user { id } } }", json!({})).await["inboxUser"].is_null());
     }
 
     async fn users_join_and_leave_by_themselves_only_where_the_code_is_open(app) {
@@ -147,7 +146,7 @@ on_every_database! {
         visit(&ada, "news").await;
         assert_eq!(ada.refused(LEAVE, of.clone()).await, closed);
         let why = ada.refused(JOIN, json!({ "key": key("team"), "users": ["ada", "ben"] })).await;
-        assert_eq!(why, "NOT_FOUND : no user \"ben\"");
+        assert_eq!(why, "NOT_FOUND users[1]: no user \"ben\"");
         let why = app.service().refused(JOIN, of).await;
         assert_eq!(why, "BAD_USER_INPUT users: is required, for the token is not a user's");
     }
@@ -160,9 +159,9 @@ on_every_database! {
         }
         let all = app.user("ada").ask(codes, json!({})).await;
         assert_eq!(all["viewCodes"], json!([{ "code": "chat", "open": false }, { "code": "feed", "open": true }]));
-        let delete = "mutation { deleteViewCode(code: \"feed\") }";
-        assert_eq!(app.admin().ask(delete, json!({})).await["deleteViewCode"], true);
-        assert_eq!(app.admin().ask(delete, json!({})).await["deleteViewCode"], false);
+        let delete = "mutation { deleteViewCode(code: \"feed\") { deletedCode } }";
+        assert_eq!(app.admin().ask(delete, json!({})).await["deleteViewCode"]["deletedCode"], "feed");
+        assert!(app.admin().ask(delete, json!({})).await["deleteViewCode"]["deletedCode"].is_null());
         assert_eq!(app.service().ask(codes, json!({})).await["viewCodes"], json!([{ "code": "chat", "open": false }]));
         let why = app.admin().refused(SAVE_CODE, json!({ "code": " ", "open": true })).await;
         assert_eq!(why, "BAD_USER_INPUT code: must not begin or end with white space");
@@ -237,7 +236,7 @@ on_every_database! {
     async fn the_overview_holds_inbox_and_views_together_for_one_statement_more(app) {
         app.admin().define_type("release").await;
         let service = app.service();
-        service.ask("mutation { saveUsers(inputs: [{ id: \"ada\" }, { id: \"ben\" }, { id: \"chen\" }]) { id } }", json!({})).await;
+        service.ask("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }, { id: \"ben\" }, { id: \"chen\" }]) { id } }", json!({})).await;
         for title in ["v1", "v2"] {
             service.announce("release", everyone(), title).await;
         }
@@ -247,31 +246,31 @@ on_every_database! {
             record(app, &vec![activity(id, None, id); place]).await;
         }
         visit(&app.user("ada"), "c").await;
-        let plain = "query($cap: Int) { users(ids: [\"ada\", \"ben\", \"chen\"]) { overview(cap: $cap) { unread { count exact } } } }";
-        let full = plain.replace("$cap: Int", "$cap: Int, $first: Int").replace("exact }", "exact } total { count exact } views(first: $first) { id unread { count exact } }");
+        let plain = "query($cap: Int) { inboxUsers(ids: [\"ada\", \"ben\", \"chen\"]) { overview(cap: $cap) { unread { count exact } } } }";
+        let full = plain.replace("$cap: Int", "$cap: Int, $first: Int").replace("exact }", "exact } total { count exact } views(first: $first) { externalId unread { count exact } }");
         app.service().ask(plain, json!({})).await;
         let (before, _) = app.statements_of(service.ask(plain, json!({}))).await;
         let (after, data) = app.statements_of(service.ask(&full, json!({}))).await;
         assert_eq!(after, before + 1);
-        let view = |id: &str, count: i64, exact: bool| json!({ "id": id, "unread": { "count": count, "exact": exact } });
+        let view = |id: &str, count: i64, exact: bool| json!({ "externalId": id, "unread": { "count": count, "exact": exact } });
         let count = |count: i64, exact: bool| json!({ "count": count, "exact": exact });
-        let overviews: Vec<Value> = data["users"].as_array().unwrap().iter().map(|user| user["overview"].clone()).collect();
+        let overviews: Vec<Value> = data["inboxUsers"].as_array().unwrap().iter().map(|user| user["overview"].clone()).collect();
         assert_eq!(overviews, [
             json!({ "unread": count(2, true), "total": count(6, true), "views": [view("d", 3, true), view("b", 1, true)] }),
             json!({ "unread": count(2, true), "total": count(8, true), "views": [view("d", 3, true), view("c", 2, true), view("b", 1, true)] }),
             json!({ "unread": count(2, true), "total": count(2, true), "views": [] }),
         ]);
         let data = service.ask(&full, json!({ "cap": 2, "first": 1 })).await;
-        assert_eq!(data["users"][0]["overview"], json!({ "unread": count(2, true), "total": count(2, false), "views": [view("d", 2, false)] }));
-        assert_eq!(data["users"][2]["overview"]["total"], count(2, true));
+        assert_eq!(data["inboxUsers"][0]["overview"], json!({ "unread": count(2, true), "total": count(2, false), "views": [view("d", 3, true)] }));
+        assert_eq!(data["inboxUsers"][2]["overview"]["total"], count(2, true));
         let data = service.ask(&full, json!({ "cap": 1 })).await;
-        assert_eq!(data["users"][2]["overview"]["total"], count(1, false));
-        let two = "{ viewer { overview { total { count } a: views(first: 1) { id } ...Two } } } fragment Two on Overview { b: views(first: 2) { id } }";
+        assert_eq!(data["inboxUsers"][2]["overview"]["total"], count(1, false));
+        let two = "{ viewer { overview { total { count } a: views(first: 1) { externalId } ...Two } } } fragment Two on InboxOverview { b: views(first: 2) { externalId } }";
         let data = app.user("ada").ask(two, json!({})).await;
-        assert_eq!(data["viewer"]["overview"], json!({ "total": { "count": 6 }, "a": [{ "id": "d" }], "b": [{ "id": "d" }, { "id": "b" }] }));
-        let total = app.user("ada").ask("mutation { markSeen { total { count } } }", json!({})).await;
-        assert_eq!(total["markSeen"]["total"]["count"], 6);
-        let why = app.user("ada").refused("{ viewer { overview { views(first: 201) { id } } } }", json!({})).await;
+        assert_eq!(data["viewer"]["overview"], json!({ "total": { "count": 6 }, "a": [{ "externalId": "d" }], "b": [{ "externalId": "d" }, { "externalId": "b" }] }));
+        let total = app.user("ada").ask("mutation { markSeen { viewer { overview { total { count } } } } }", json!({})).await;
+        assert_eq!(total["markSeen"]["viewer"]["overview"]["total"]["count"], 6);
+        let why = app.user("ada").refused("{ viewer { overview { views(first: 201) { externalId } } } }", json!({})).await;
         assert_eq!(why, "BAD_USER_INPUT first: must be 0 to 200");
     }
 
@@ -283,24 +282,24 @@ on_every_database! {
         }
         join(app, "quiet", &["ada"]).await;
         let ids = |data: &Value| -> Vec<String> {
-            data.as_array().unwrap().iter().map(|view| view["id"].as_str().unwrap().to_owned()).collect()
+            data.as_array().unwrap().iter().map(|view| view["externalId"].as_str().unwrap().to_owned()).collect()
         };
-        let query = "query($keys: [ViewKeyInput!], $first: Int) { viewer { views(keys: $keys, first: $first) { id unread(cap: 1) { count exact } latest } } }";
+        let query = "query($keys: [ViewKeyInput!], $first: Int) { viewer { views(keys: $keys, first: $first) { externalId unread(cap: 1) { count exact } latest } } }";
         let ada = app.user("ada");
         let data = ada.ask(query, json!({})).await["viewer"]["views"].clone();
         assert_eq!(ids(&data), ["c", "b", "a", "quiet"]);
         assert_eq!(data[0]["unread"], json!({ "count": 1, "exact": false }));
         assert!(data[3]["latest"].is_null());
         assert_eq!(ids(&ada.ask(query, json!({ "first": 2 })).await["viewer"]["views"]), ["c", "b"]);
-        let keys = json!([key("a"), key("void"), key("c"), { "code": "feed", "id": "c" }, key("quiet")]);
+        let keys = json!([key("a"), key("void"), key("c"), { "code": "feed", "externalId": "c" }, key("quiet")]);
         assert_eq!(ids(&ada.ask(query, json!({ "keys": keys })).await["viewer"]["views"]), ["a", "c", "quiet"]);
         assert_eq!(ids(&ada.ask(query, json!({ "keys": keys, "first": 1 })).await["viewer"]["views"]), ["a"]);
         assert_eq!(ids(&ada.ask(query, json!({ "keys": [] })).await["viewer"]["views"]), [""; 0]);
         let why = ada.refused(query, json!({ "keys": [key("a"), key("")] })).await;
-        assert_eq!(why, "BAD_USER_INPUT keys[1].id: must have 1 to 128 characters, not 0");
-        let both = "{ users(ids: [\"ben\", \"ada\"]) { views(first: 1) { id } } }";
+        assert_eq!(why, "BAD_USER_INPUT keys[1].externalId: must have 1 to 128 characters, not 0");
+        let both = "{ inboxUsers(ids: [\"ben\", \"ada\"]) { views(first: 1) { externalId } } }";
         let (statements, data) = app.statements_of(app.service().ask(both, json!({}))).await;
-        assert_eq!((statements, ids(&data["users"][0]["views"])), (1, vec!["c".to_owned()]));
+        assert_eq!((statements, ids(&data["inboxUsers"][0]["views"])), (1, vec!["c".to_owned()]));
         let why = ada.refused("{ viewer { views { unread(cap: 0) { count } } } }", json!({})).await;
         assert_eq!(why, "BAD_USER_INPUT cap: must be at least 1");
     }
@@ -314,8 +313,8 @@ on_every_database! {
             json!({ "inputs": [good, bad] })
         };
         for (bad, why) in [
-            (with("view", key("\u{7}")), "inputs[1].view.id: must not contain control characters"),
-            (with("view", json!({ "code": "", "id": "7" })), "inputs[1].view.code: must have 1 to 128 characters, not 0"),
+            (with("view", key("\u{7}")), "inputs[1].view.externalId: must not contain control characters"),
+            (with("view", json!({ "code": "", "externalId": "7" })), "inputs[1].view.code: must have 1 to 128 characters, not 0"),
             (with("actor", json!("ada ")), "inputs[1].actor: must not begin or end with white space"),
             (with("preview", json!("x".repeat(4095))), "inputs[1].preview: must have at most 4096 bytes, not 4097"),
             (with("idempotencyKey", json!("")), "inputs[1].idempotencyKey: must have 1 to 128 characters, not 0"),
@@ -328,7 +327,7 @@ on_every_database! {
         let data = app.user("ada").ask("{ viewer { views { latest unread { count } } } }", json!({})).await;
         assert_eq!(data["viewer"]["views"], json!([{ "latest": null, "unread": { "count": 3 } }]));
         let why = app.user("ada").refused(VISIT, json!({ "key": key("") })).await;
-        assert_eq!(why, "BAD_USER_INPUT key.id: must have 1 to 128 characters, not 0");
+        assert_eq!(why, "BAD_USER_INPUT key.externalId: must have 1 to 128 characters, not 0");
     }
 
     async fn views_of_another_tenant_do_not_exist(app) {
@@ -342,7 +341,7 @@ on_every_database! {
         service.ask(RECORD, json!({ "inputs": [activity("team", None, "1"), activity("team", None, "2")] })).await;
         assert_eq!(unread(&theirs).await, ["team: 2", "= 2"]);
         assert_eq!(unread(&app.user("ada")).await, ["team: 1", "= 1"]);
-        let why = app.user("ben").refused("{ user(id: \"ada\") { views { id } } }", json!({})).await;
+        let why = app.user("ben").refused("{ inboxUser(id: \"ada\") { views { externalId } } }", json!({})).await;
         assert!(why.starts_with("FORBIDDEN"), "{why}");
     }
 

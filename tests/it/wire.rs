@@ -14,6 +14,7 @@ mod limits;
 mod merging;
 mod rate;
 mod stuck;
+mod ui;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};

@@ -1,15 +1,19 @@
 //! What is asked of the speed, and what was measured.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::All;
 use crate::figures::{Case, named, number};
 use crate::work::ANEW;
+use crate::work::{delivery, rules};
 
 /// How a case is judged.
 enum Judged {
     /// One contender's figure against another's in the same round.
     Ratio { figure: &'static str, of: &'static str, to: &'static str },
+    /// What one contender's figure is more than another's in the same round.
+    More { figure: &'static str, of: &'static str, to: &'static str },
     /// The slowest hundredth of a contender's requests against the median one.
     Tail { of: &'static str },
     /// A figure as it is.
@@ -22,7 +26,7 @@ enum Better {
 }
 
 struct Row {
-    title: &'static str,
+    title: Cow<'static, str>,
     what: &'static str,
     database: &'static str,
     case: &'static str,
@@ -55,16 +59,83 @@ type Where = (&'static str, &'static str, &'static str);
 type Asked = (&'static str, (&'static str, &'static str), (f64, f64));
 
 const fn more((what, database, case): Where, figure: &'static str, (title, (of, to), (must, aim)): Asked) -> Row {
+    let title = Cow::Borrowed(title);
     Row { title, what, database, case, judged: Judged::Ratio { figure, of, to }, better: Better::More, must, aim }
 }
 
 const fn less((what, database, case): Where, figure: &'static str, (title, (of, to), (must, aim)): Asked) -> Row {
+    let title = Cow::Borrowed(title);
     Row { title, what, database, case, judged: Judged::Ratio { figure, of, to }, better: Better::Less, must, aim }
 }
 
 const fn socket(title: &'static str, figure: &'static str, of: &'static str, (must, aim): (f64, f64)) -> Row {
-    let judged = Judged::Value { figure, of };
+    let (title, judged) = (Cow::Borrowed(title), Judged::Value { figure, of });
     Row { title, what: "live", database: PG, case: "5000 sockets", judged, better: Better::Less, must, aim }
+}
+
+/// What is asked of rules.
+fn of_rules(database: &'static str) -> Vec<Row> {
+    use named::{CORE, MOST, PEAK, TIME};
+    use rules::called::{self, RUN, WITH, WITHOUT};
+    let place = if database == SQLITE { "rules on SQLite" } else { "rules" };
+    let row = |title: &str, case, judged, bound| {
+        let (title, better) = (format!("{place}: {title}").into(), Better::Less);
+        Row { title, what: "rules", database, case, judged, better, must: bound, aim: bound }
+    };
+    let (rest, large) = (
+        Judged::More { figure: CORE, of: WITH, to: WITHOUT },
+        Judged::More { figure: TIME, of: RUN, to: called::SELECT },
+    );
+    let many = Judged::Ratio { figure: TIME, of: RUN, to: called::BATCH };
+    let value = |figure, of| Judged::Value { figure, of };
+    let mut rows = vec![
+        row("1,000 of which 100 run a minute, more CPU than without, % of a core", called::REST, rest, 1.0),
+        row("10,000 rows with 10 changes, more ms than their SELECT", called::LARGE, large, 150.0),
+        row("the same, more memory at the peak, MB", called::LARGE, value(PEAK, RUN), 20.0),
+        row("500 new rows against one batch of 500 messages", called::MANY, many, 3.0),
+        row(
+            "from a change to a socket, period of 10 s, p99 ms",
+            called::SOCKET,
+            value(MOST, called::BY_PERIOD),
+            11_000.0,
+        ),
+    ];
+    if database == PG {
+        let judged = value(MOST, called::BY_NOTIFY);
+        rows.push(row("from a change to a socket, NOTIFY, p99 ms", called::SOCKET, judged, 1000.0));
+    }
+    rows
+}
+
+/// What is asked of webhooks.
+fn of_delivery(database: &'static str) -> Vec<Row> {
+    use delivery::called::{self, ALONE, GOOD, HOLED, RECEIVER, WITH, WITHOUT};
+    use named::{MOST, RATE, SERVER};
+    let place = if database == SQLITE { "webhooks on SQLite" } else { "webhooks" };
+    let row = |title: &str, case, judged, (better, bound)| {
+        let title = format!("{place}: {title}").into();
+        Row { title, what: "delivery", database, case, judged, better, must: bound, aim: bound }
+    };
+    let ratio = |figure, of, to| Judged::Ratio { figure, of, to };
+    let value = |figure, of| Judged::Value { figure, of };
+    let rate = value(called::RATE, RECEIVER);
+    vec![
+        row(
+            "sends with three endpoints against none, requests/s",
+            called::SENDS,
+            ratio(RATE, WITH, WITHOUT),
+            (Better::More, 0.97),
+        ),
+        row("to one receiver, webhooks/s", called::MANY, rate, (Better::More, 1500.0)),
+        row("the same, CPU of the server a webhook, µs", called::MANY, value(SERVER, RECEIVER), (Better::Less, 200.0)),
+        row("from a send to its webhook, p99 ms", called::IDLE, value(MOST, ALONE), (Better::Less, 300.0)),
+        row(
+            "49 beside one that never answers against without it, p99",
+            called::LANES,
+            ratio(MOST, HOLED, GOOD),
+            (Better::Less, 1.1),
+        ),
+    ]
 }
 
 /// The rows that say "anew" are without what Tidings remembers of overviews.
@@ -136,7 +207,7 @@ fn rows() -> Vec<Row> {
             ),
         ),
         Row {
-            title: "p99 of the overview at 200 clients, against its p50",
+            title: "p99 of the overview at 200 clients, against its p50".into(),
             what: "overview",
             database: PG,
             case: "2000 announcements, 200 clients",
@@ -161,6 +232,7 @@ impl Row {
     fn measured(&self, case: &Case) -> Option<f64> {
         match self.judged {
             Judged::Ratio { figure, of, to } => case.ratio(figure, of, to),
+            Judged::More { figure, of, to } => case.more(figure, of, to),
             Judged::Tail { of } => {
                 let of = case.contender(of)?;
                 Some(of.median(named::MOST)? / of.median(named::HALF)?)
@@ -182,10 +254,17 @@ impl Row {
     }
 }
 
+fn all_rows() -> impl Iterator<Item = Row> {
+    rows()
+        .into_iter()
+        .chain([PG, SQLITE].into_iter().flat_map(of_rules))
+        .chain([PG, SQLITE].into_iter().flat_map(of_delivery))
+}
+
 /// As a Markdown table.
 pub fn table(all: &All) -> String {
     let mut text = String::from("| what | must | aim | measured | |\n| --- | ---: | ---: | ---: | --- |");
-    for row in rows() {
+    for row in all_rows() {
         let measured = all.case(row.what, row.database, row.case).and_then(|case| row.measured(case));
         let (value, verdict) = measured.map_or(("not measured".into(), ""), |of| (number(of), row.verdict(of)));
         let _ = write!(text, "\n| {} | {} | {} | {value} | {verdict} |", row.title, number(row.must), number(row.aim));

@@ -1,7 +1,7 @@
 //! Open sockets: what they hold, and what it takes until all of them have what was sent.
 
-mod board;
-mod session;
+pub(super) mod board;
+pub(super) mod session;
 mod storm;
 
 use std::sync::Arc;
@@ -121,7 +121,7 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
 async fn warm(server: &Server, service: &str, size: usize) -> Result<()> {
     let open = async |first: usize| {
         let users: Vec<String> = (first..(first + 100).min(size)).map(|user| format!("u{user}")).collect();
-        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { unread { count } } } }";
+        let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { unread { count } } } }";
         server.data(service, query, json!({ "ids": users })).await.map(drop)
     };
     stream::iter((0..size).step_by(100)).map(open).buffer_unordered(4).try_collect::<Vec<()>>().await?;
@@ -129,7 +129,7 @@ async fn warm(server: &Server, service: &str, size: usize) -> Result<()> {
 }
 
 async fn announce(server: &Server, service: &str, title: &str) -> Result<Instant> {
-    let query = "mutation($i: AnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
+    let query = "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
     let content = json!({ "title": title, "body": "What is new in this version, and what to do about it." });
     let input = json!({ "type": "type-2", "audience": { "everyone": true }, "content": content });
     server.data(service, query, json!({ "i": input })).await?;

@@ -10,7 +10,7 @@ use crate::load::{Ask, Load};
 use crate::server::{Server, token};
 use crate::{Place, Plan, Result, data};
 
-const READ: &str = "mutation($s: ItemSelector!) { markRead(select: $s) { changedCount } }";
+const READ: &str = "mutation($s: InboxItemSelector!) { markRead(select: $s) { changedCount } }";
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;

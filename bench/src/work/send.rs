@@ -14,15 +14,16 @@ use crate::load::{Ask, Load};
 use crate::server::{Server, token};
 use crate::{Place, Plan, Result};
 
-/// Messages of one `sendMany`.
+/// Messages of one `sendNotifications`.
 const BATCH: i64 = 100;
 /// Sends of a turn.
 const REQUESTS: usize = 200;
 const CLIENTS: usize = 64;
 
-const MESSAGE: &str = "mutation($i: MessageInput!) { sendMessage(input: $i) { notification { id } } }";
-const ANNOUNCEMENT: &str = "mutation($i: AnnouncementInput!) { sendAnnouncement(input: $i) { notification { id } } }";
-const MANY: &str = "mutation($i: [SendInput!]!) { sendMany(inputs: $i) { notification { id } } }";
+const MESSAGE: &str = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { notification { id } } }";
+const ANNOUNCEMENT: &str =
+    "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { notification { id } } }";
+const MANY: &str = "mutation($i: [SendNotificationInput!]!) { sendNotifications(inputs: $i) { notification { id } } }";
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
@@ -47,7 +48,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     };
     let many = [Contender::new("100 messages a call", &tidings, (0..10).map(|of| batch(of * BATCH)).collect())];
     let load = Load::Sustained { clients: 4, seconds: plan.seconds };
-    cases.push(hold(place, plan, Work { name: "sendMany, 4 clients", load, reset: &[] }, &many).await?);
+    cases.push(hold(place, plan, Work { name: "sendNotifications, 4 clients", load, reset: &[] }, &many).await?);
     cases.push(against_inserts(place, plan, &tidings).await?);
     Ok(cases)
 }

@@ -1,6 +1,10 @@
 //! Message types: categories of notifications, tabs of the inbox.
 
+use std::collections::HashMap;
+
 use entity::default_preference::{self, Entity as DefaultPreference};
+use entity::delivery_rule::{self, Entity as Rule};
+use entity::ids::TypeId;
 use entity::message_type::{self, Column, Entity as Type};
 use entity::preference::{self, Entity as Preference, Scope};
 use entity::prelude::*;
@@ -10,10 +14,10 @@ use sea_orm::QueryTrait;
 use super::statement;
 use super::version::raise_version;
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::catalogue::{MessageType, TYPES};
+use crate::model::catalogue::{DeliveryRule, MessageType, TYPES};
 use crate::model::check;
 use crate::model::template::Template;
 
@@ -37,6 +41,8 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
         Column::TemplateTitle,
         Column::TemplateBody,
         Column::TemplateLink,
+        Column::Icon,
+        Column::Ui,
     ];
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
@@ -46,19 +52,32 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
         if usize::try_from(many).unwrap_or(usize::MAX) > TYPES {
             return Err(Error::Conflict(format!("a tenant has at most {TYPES} message types")));
         }
-        Ok(())
+        let saved = statement::named(txn, tenant, &change.code).await?;
+        let saved = saved.ok_or_else(|| Error::internal("a type that was saved is not there"))?;
+        save_rules(txn, tenant, saved.id, &change.delivery).await
     })
 }
 
-/// Takes a type out of the catalogue; false where there is none.
+async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[DeliveryRule]) -> Result<()> {
+    use delivery_rule::Column;
+    Rule::delete_of_tenant(tenant.id).filter(Column::TypeId.eq(of)).exec(txn).await?;
+    let row = |rule: &DeliveryRule| {
+        [of.into(), rule.kind.into(), tenant.id.into(), rule.condition.into(), rule.delay_seconds.into()]
+    };
+    let columns = [Column::TypeId, Column::Kind, Column::TenantId, Column::Sends, Column::DelaySeconds];
+    insert(txn, columns, rules.iter().map(row).collect(), Existing::Refused).await?;
+    Ok(())
+}
+
+/// Takes a type out of the catalogue, and says which it was; nothing where there is none.
 ///
 /// A type under which something was sent stays (`CONFLICT`), for its items would belong nowhere. Raising the
 /// version first holds the tenant's row, so that no send can come in between.
-pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<TypeId>> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;
-        let Some(found) = statement::named(txn, tenant, code).await? else { return Ok(false) };
+        let Some(found) = statement::named(txn, tenant, code).await? else { return Ok(None) };
         if found.used == 1 {
             let message = format!("notifications of the message type {code:?} exist, so that it cannot be deleted");
             return Err(Error::Conflict(message));
@@ -70,16 +89,29 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
         let own = Preference::delete_many().filter(preference::Column::UserId.in_subquery(users));
         let own = own.filter(preference::Column::Scope.eq(Scope::Type));
         own.filter(preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
-        Ok(Type::delete_by_id(found.id).exec(txn).await?.rows_affected > 0)
+        save_rules(txn, tenant, found.id, &[]).await?;
+        Type::delete_by_id(found.id).exec(txn).await?;
+        Ok(Some(found.id))
     })
 }
 
 /// All of a tenant's, in no order.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> {
-    Ok(Type::of_tenant(tenant.id).all(&app.db.read).await?.into_iter().map(MessageType::from).collect())
+    let mut rules: HashMap<TypeId, Vec<DeliveryRule>> = HashMap::new();
+    let all = Rule::of_tenant(tenant.id).order_by_asc(delivery_rule::Column::Kind);
+    for of in all.all(&app.db.read).await? {
+        let rule = DeliveryRule { kind: of.kind, condition: of.sends, delay_seconds: of.delay_seconds };
+        rules.entry(of.type_id).or_default().push(rule);
+    }
+    let types = Type::of_tenant(tenant.id).all(&app.db.read).await?.into_iter();
+    let with_rules = |row: message_type::Model| {
+        let delivery = rules.remove(&row.id).unwrap_or_default();
+        Ok(MessageType { delivery, ..MessageType::try_from(row)? })
+    };
+    types.map(with_rules).collect()
 }
 
-fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 11] {
+fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {
     let template = of.template.as_ref();
     [
         tenant.id.into(),
@@ -93,13 +125,18 @@ fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 11] {
         template.map(|template| template.title.clone()).into(),
         template.and_then(|template| template.body.clone()).into(),
         template.and_then(|template| template.link.clone()).into(),
+        of.icon.clone().into(),
+        of.ui.as_ref().map(ToString::to_string).into(),
     ]
 }
 
-impl From<message_type::Model> for MessageType {
-    fn from(row: message_type::Model) -> Self {
+impl TryFrom<message_type::Model> for MessageType {
+    type Error = Error;
+
+    fn try_from(row: message_type::Model) -> Result<Self> {
         let (body, link) = (row.template_body, row.template_link);
-        Self {
+        let ui = row.ui.map(|ui| serde_json::from_str(&ui)).transpose().map_err(Error::internal)?;
+        Ok(Self {
             id: row.id,
             code: row.code,
             title: row.title,
@@ -109,6 +146,9 @@ impl From<message_type::Model> for MessageType {
             ttl_seconds: row.ttl_seconds,
             position: row.position,
             template: row.template_title.map(|title| Template { title, body, link }),
-        }
+            icon: row.icon,
+            ui,
+            delivery: Vec::new(),
+        })
     }
 }

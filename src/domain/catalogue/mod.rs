@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::database::ACQUIRE_TIMEOUT;
 use crate::error::{Error, Result};
 
-pub use crate::model::catalogue::{Catalogue, MessageType, Parts, TYPES};
+pub use crate::model::catalogue::{Catalogue, DeliveryRule, MessageType, Parts, TYPES};
 pub use crate::model::template::Template;
 pub use entity::message_type::ReadPolicy;
 pub use message_type::{TypeChange, delete as delete_type, save as save_type};

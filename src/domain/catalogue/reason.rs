@@ -22,9 +22,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
     if actions.is_empty() {
         return Err(Error::bad_input("actions", "must name at least one action"));
     }
-    for action in &actions {
-        check::code("actions", action)?;
-    }
+    check::codes("actions", &actions)?;
     let actions = serde_json::to_string(&actions).map_err(Error::internal)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant).await?;

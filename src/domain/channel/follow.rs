@@ -3,7 +3,6 @@
 use entity::channel;
 use entity::ids::{ChannelId, UserId};
 use entity::prelude::*;
-use entity::subscription::{self, Entity as Subscription};
 
 use super::{Code, Kind, listen, open};
 use crate::app::App;
@@ -11,11 +10,12 @@ use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::{Error, Result};
+use crate::model::slice::Slice;
 
 /// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
 pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
     if follower == actor {
-        return Err(Error::bad_input("user", "users cannot follow themselves"));
+        return Err(Error::bad_input("user", "must be another user: nobody follows themselves"));
     }
     let now = app.now();
     transaction!(app.db, |txn| {
@@ -37,19 +37,10 @@ pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserI
     transaction!(app.db, |txn| listen::cease(txn, tenant, &[follower], &[audience.channel], now).await.map(drop))
 }
 
-/// A page of the channels of those whom a user follows, after a channel, with their rows; one more
-/// than `first`.
-pub async fn following(
-    app: &App,
-    user: UserId,
-    first: usize,
-    after: Option<ChannelId>,
-) -> Result<Vec<(ChannelId, UserId)>> {
-    let followed = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
-    let followed = followed.filter(subscription::Column::ChannelId.gt(after.unwrap_or_default()));
-    let followed = followed.filter(channel::Column::Kind.eq(Kind::Actor));
-    let followed = followed.order_by_asc(subscription::Column::ChannelId).limit(first as u64 + 1);
-    let followed = followed.select_only().column(channel::Column::Id).column(channel::Column::Code);
-    let followed = followed.into_tuple::<(ChannelId, String)>().all(&app.db.read).await?;
-    followed.into_iter().map(|(id, code)| Ok((id, UserId(code.parse().map_err(Error::internal)?)))).collect()
+/// A part of the channels of those whom a user follows, with their rows, oldest channel first, and whether it goes on beyond it.
+pub async fn following(app: &App, user: UserId, slice: Slice<ChannelId>) -> Result<(Vec<(ChannelId, UserId)>, bool)> {
+    let followed = listen::range(user, Kind::Actor, slice).column(channel::Column::Id).column(channel::Column::Code);
+    let (rows, goes_on) = slice.page(followed.into_tuple::<(ChannelId, String)>().all(&app.db.read).await?);
+    let rows = rows.into_iter().map(|(id, code)| Ok((id, UserId(code.parse().map_err(Error::internal)?))));
+    Ok((rows.collect::<Result<_>>()?, goes_on))
 }

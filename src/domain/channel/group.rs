@@ -36,6 +36,12 @@ pub struct Group {
     pub title: Option<String>,
 }
 
+/// A group by its channel; nothing where there is none, or none any more.
+pub async fn find_by_channel(app: &App, tenant: &Tenant, channel: ChannelId) -> Result<Option<Group>> {
+    let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Id.eq(channel));
+    Ok(group.into_partial_model().one(&app.db.read).await?)
+}
+
 /// All groups of a tenant, by code.
 pub async fn all(app: &App, tenant: &Tenant) -> Result<Vec<Group>> {
     let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group));
@@ -94,21 +100,21 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -
     find(app, tenant, code).await
 }
 
-/// Deletes a group; false where there is none.
+/// Deletes a group, and says which it was; nothing where there is none.
 ///
 /// Costs the same however many members it has: its channel lives on, closed, so that they still get what was sent to it
 /// before, and a new group with the same code begins anew.
-pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<ChannelId>> {
     check::code("code", code)?;
     let now = app.now();
     transaction!(app.db, |txn| {
         let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Code.eq(code));
-        let Some(group) = group.for_update(txn).one(txn).await? else { return Ok(false) };
+        let Some(group) = group.for_update(txn).one(txn).await? else { return Ok(None) };
         // First the channel, whose row whoever subscribes the group, or sends to it, locks too.
         close::close(txn, tenant, group.id, now).await?;
         let subscribed = group_subscription::Column::GroupChannelId.eq(group.id);
         GroupSubscription::delete_many().filter(subscribed).exec(txn).await?;
-        Ok(true)
+        Ok(Some(group.id))
     })
 }
 
@@ -117,7 +123,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
 /// At most 10,000, in transactions of 512: where it fails, some may be in it already, and the same call again adds the rest.
 pub async fn add_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
     check::count("users", users.len(), MEMBERS)?;
-    users.iter().try_for_each(|id| check::code("users", id))?;
+    check::codes("users", users)?;
     let group = find(app, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
         user::again(|| add_some(app, tenant, code, chunk)).await?;
@@ -133,7 +139,7 @@ async fn add_some(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> R
     transaction!(app.db, |txn| {
         let group = held(txn, tenant, &[code.to_owned()]).await?.remove(code);
         let channel = group.ok_or_else(|| Error::not_found("group", code))?.channel;
-        listen::begin(txn, tenant, &users, &[channel], now).await?;
+        listen::begin(txn, tenant, &users.iter().map(|user| (*user, channel)).collect(), now).await?;
         Ok(())
     })
 }
@@ -141,7 +147,7 @@ async fn add_some(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> R
 /// Users no longer hear what is sent to the group; what was sent before is theirs. The same limits as [`add_members`].
 pub async fn remove_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
     check::count("users", users.len(), MEMBERS)?;
-    users.iter().try_for_each(|id| check::code("users", id))?;
+    check::codes("users", users)?;
     let group = find(app, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
         Box::pin(user::again(|| remove_some(app, tenant, group.channel, chunk))).await?;

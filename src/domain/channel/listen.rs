@@ -6,14 +6,17 @@
 //! users are told when it is committed. What a group subscribes to is published to its own channel: its members listen to that
 //! already.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use entity::channel;
 use entity::ids::{ChannelId, Seq, UserId};
 use entity::prelude::*;
-use entity::subscription::{Column, Entity as Subscription};
+use entity::subscription::{self, Column, Entity as Subscription};
 use entity::user::{self, Entity as User};
+use sea_orm::Select;
 use sea_orm::sea_query::ExprTrait;
 
+use super::Kind;
 use super::statement::unheard;
 use crate::app::App;
 use crate::database::Transaction;
@@ -21,9 +24,30 @@ use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
+use crate::model::slice::{End, Slice};
+
+/// Subscriptions of several users to several channels that one statement looks for: as ranges they are the square of it.
+const PAIRS: usize = 64;
 
 /// The most channels that a user may listen to and subscribe to one more, groups included.
 const CHANNELS: i64 = 20_000;
+
+/// A part of what a user listens to, of one kind, by channels, from its end on, with one more for whether it goes on there; no
+/// columns yet. A range of `subscription`'s key, with a probe of `channel` for each.
+pub(super) fn range(user: UserId, kind: Kind, slice: Slice<ChannelId>) -> Select<Subscription> {
+    let mut rows = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
+    rows = rows.filter(channel::Column::Kind.eq(kind)).limit(slice.many.saturating_add(1) as u64).select_only();
+    if let Some(after) = slice.after {
+        rows = rows.filter(Column::ChannelId.gt(after));
+    }
+    if let Some(before) = slice.before {
+        rows = rows.filter(Column::ChannelId.lt(before));
+    }
+    match slice.from {
+        End::First => rows.order_by_asc(Column::ChannelId),
+        End::Last => rows.order_by_desc(Column::ChannelId),
+    }
+}
 
 /// A user listens to channels of their own choice from now on. Returns how many subscriptions are new; `CONFLICT` where they
 /// are too many.
@@ -34,11 +58,17 @@ pub(super) async fn begin_one(
     channels: &[ChannelId],
     now: i64,
 ) -> Result<u64> {
-    let created_count = begin(txn, tenant, &[user], channels, now).await?;
+    begin_many(txn, tenant, &channels.iter().map(|channel| (user, *channel)).collect(), now).await
+}
+
+/// The same for as many users as one transaction may lock.
+pub(super) async fn begin_many(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<u64> {
+    let created_count = begin(txn, tenant, wanted, now).await?;
     if created_count > 0 {
-        let many = User::of_user(user).select_only().column(user::Column::SubscriptionCount);
-        let many = many.into_tuple::<i64>().one(txn).await?.unwrap_or_default();
-        if many > CHANNELS {
+        let users: BTreeSet<UserId> = wanted.iter().map(|(user, _)| *user).collect();
+        let beyond = User::find().filter(user::Column::Id.among(txn, &Vec::from_iter(users)));
+        let beyond = beyond.filter(user::Column::SubscriptionCount.gt(CHANNELS)).select_only().column(user::Column::Id);
+        if beyond.into_tuple::<UserId>().one(txn).await?.is_some() {
             let message = format!("a user has at most {CHANNELS} subscriptions, follows and groups together");
             return Err(Error::Conflict(message));
         }
@@ -46,27 +76,46 @@ pub(super) async fn begin_one(
     Ok(created_count)
 }
 
-/// The users listen to the channels from now on; who did already goes on. Returns how many subscriptions are new.
-pub(super) async fn begin(
-    txn: &Transaction,
-    tenant: &Tenant,
-    users: &[UserId],
-    channels: &[ChannelId],
-    now: i64,
-) -> Result<u64> {
-    let since = sync::held(txn, tenant, users).await?;
+/// Who is to listen to what.
+pub(super) type Pairs = BTreeSet<(UserId, ChannelId)>;
+
+/// Users listen to channels from now on, at most 1,000 of them; who did already goes on. Returns how many subscriptions are new.
+pub(super) async fn begin(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<u64> {
+    let users: Vec<UserId> = wanted.iter().map(|(user, _)| *user).collect::<BTreeSet<_>>().into_iter().collect();
+    let since = sync::held(txn, tenant, &users).await?;
+    let present = present(txn, wanted).await?;
+    let new: Vec<(UserId, ChannelId)> = wanted.difference(&present).copied().collect();
     let columns = [Column::UserId, Column::ChannelId, Column::SinceSeq, Column::CreatedAt];
-    let mut created_count = 0;
-    for &channel in channels {
-        let present = listeners(txn, channel, users).await?;
-        let new: Vec<UserId> = users.iter().filter(|user| !present.contains(user)).copied().collect();
-        let row = |user: &UserId| [(*user).into(), channel.into(), since.into(), now.into()];
-        insert(txn, columns, new.iter().map(row).collect(), Existing::Kept).await?;
-        count(txn, &new, 1).await?;
-        created_count += new.len() as u64;
+    let row = |(user, channel): &(UserId, ChannelId)| [(*user).into(), (*channel).into(), since.into(), now.into()];
+    insert(txn, columns, new.iter().map(row).collect(), Existing::Kept).await?;
+    let mut more: BTreeMap<UserId, i64> = BTreeMap::new();
+    for (user, _) in &new {
+        *more.entry(*user).or_default() += 1;
     }
-    txn.tell(Notice::listeners(tenant.id, users));
-    Ok(created_count)
+    for many in more.values().copied().collect::<BTreeSet<_>>() {
+        let users: Vec<UserId> = more.iter().filter(|(_, of)| **of == many).map(|(user, _)| *user).collect();
+        count(txn, &users, many).await?;
+    }
+    txn.tell(Notice::listeners(tenant.id, &users));
+    Ok(new.len() as u64)
+}
+
+/// Those of the subscriptions that there are.
+pub(super) async fn present(db: &impl ConnectionTrait, wanted: &Pairs) -> Result<Pairs> {
+    let wanted: Vec<(UserId, ChannelId)> = wanted.iter().copied().collect();
+    let is_of_one = |of: fn(&(UserId, ChannelId)) -> i64| wanted.iter().map(of).collect::<BTreeSet<_>>().len() == 1;
+    let many = if is_of_one(|(user, _)| user.0) || is_of_one(|(_, channel)| channel.0) { LIST } else { PAIRS };
+    let mut present = Pairs::new();
+    for wanted in wanted.chunks(many) {
+        let users: BTreeSet<UserId> = wanted.iter().map(|(user, _)| *user).collect();
+        let channels: BTreeSet<ChannelId> = wanted.iter().map(|(_, channel)| *channel).collect();
+        let known = Subscription::find().filter(Column::UserId.among(db, &Vec::from_iter(users)));
+        let known = known.filter(Column::ChannelId.among(db, &Vec::from_iter(channels))).select_only();
+        present.extend(
+            known.columns([Column::UserId, Column::ChannelId]).into_tuple::<(UserId, ChannelId)>().all(db).await?,
+        );
+    }
+    Ok(present)
 }
 
 /// Brings those inboxes up to now that have to be when the users cease to listen to the channels. Call it before the

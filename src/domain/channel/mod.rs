@@ -27,11 +27,15 @@ pub use crate::model::channel::{Code, Target};
 pub use close::{close_actor, step as close_step};
 pub use follow::{follow, following, unfollow};
 pub use group::{
-    Group, add_members, all as groups, delete as delete_group, find as find_group, held as held_groups, member_counts,
-    named as named_groups, of_user as groups_of, remove_members, save as save_group,
+    Group, add_members, all as groups, delete as delete_group, find as find_group, find_by_channel as group_by_channel,
+    held as held_groups, member_counts, named as named_groups, of_user as groups_of, remove_members,
+    save as save_group,
 };
 pub use sweep::sweep;
-pub use target::{Listener, Subscribed, TopicSubscription, resolve_actions, subscribe, subscriptions, unsubscribe};
+pub use target::{
+    Choice, Listener, Subscribed, Subscriber, TopicSubscription, resolve_actions, subscribe, subscribe_all,
+    subscription, subscriptions, unsubscribe, would_subscribe,
+};
 
 /// What reminders of one channel are published to: itself, and the groups that are subscribed to it.
 #[derive(Clone, Debug)]

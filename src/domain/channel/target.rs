@@ -1,5 +1,7 @@
 //! Subscriptions to targets, of users and of groups.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
 use entity::channel::{self, Entity as Channel};
 use entity::group_subscription::{self, Entity as GroupSubscription};
 use entity::ids::{ChannelId, UserId};
@@ -13,8 +15,10 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
+use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::model::check;
+use crate::model::slice::Slice;
 
 /// The most actions of one call, and those that one transaction unsubscribes from.
 const ACTIONS: usize = 100;
@@ -44,24 +48,30 @@ pub enum Listener {
     Group(ChannelId),
 }
 
-/// The actions meant by a reason of the catalogue or by themselves: exactly one of the two must be given.
-pub async fn resolve_actions(
-    app: &App,
-    tenant: &Tenant,
-    reason: Option<&str>,
-    actions: Option<Vec<String>>,
-) -> Result<Vec<String>> {
-    let actions = match (reason, actions) {
-        (Some(reason), None) => {
+/// What to hear of a target.
+#[derive(Clone, Debug)]
+pub enum Choice {
+    /// These actions, 1 to 100.
+    Actions(Vec<String>),
+    /// Those of a reason of the catalogue.
+    Reason(String),
+}
+
+/// The actions that are chosen.
+pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result<Vec<String>> {
+    let actions = match what {
+        Choice::Actions(actions) => actions,
+        Choice::Reason(reason) => {
             let catalogue = catalogue::current(app, tenant).await?;
-            let actions = catalogue.reasons.get(reason).cloned();
-            return actions.ok_or_else(|| Error::bad_input("reason", format!("no reason {reason:?}")));
+            let actions = catalogue.reasons.get(&reason).cloned();
+            return actions.ok_or_else(|| Error::bad_input("reason", format!("names no reason: {reason:?}")));
         }
-        (None, Some(actions)) if !actions.is_empty() => actions,
-        _ => return Err(Error::bad_input("actions", "give either a reason or at least one action")),
     };
+    if actions.is_empty() {
+        return Err(Error::bad_input("actions", "must name at least one action"));
+    }
     check::count("actions", actions.len(), ACTIONS)?;
-    actions.iter().try_for_each(|action| check::code("actions", action))?;
+    check::codes("actions", &actions)?;
     Ok(actions)
 }
 
@@ -97,26 +107,84 @@ pub async fn subscribe(
     Ok(subscribed)
 }
 
-/// Ends subscriptions to actions on a target, or to all of them, a hundred at a time. Returns how many there were.
+/// Somebody who is to listen to actions on a target.
+#[derive(Clone, Debug)]
+pub struct Subscriber {
+    /// The partner's id.
+    pub user: String,
+    pub target: Target,
+    pub actions: Vec<String>,
+}
+
+impl Subscriber {
+    /// Refuses ids and codes that are none.
+    pub fn check(&self) -> Result<()> {
+        check::code("user", &self.user)?;
+        self.target.check()
+    }
+
+    fn wants(&self) -> impl Iterator<Item = (&String, Code)> {
+        self.actions.iter().map(|action| (&self.user, self.target.channel(action)))
+    }
+}
+
+/// Subscribes users, who are made where they were never mentioned, from now on, in transactions of 1,000 subscriptions. Returns
+/// how many are new.
+pub async fn subscribe_all(app: &App, tenant: &Tenant, subscribers: &[Subscriber]) -> Result<u64> {
+    let wanted: Vec<(&String, Code)> = subscribers.iter().flat_map(Subscriber::wants).collect();
+    let mut created_count = 0;
+    for wanted in wanted.chunks(LIST) {
+        created_count += user::again(|| subscribe_some(app, tenant, wanted)).await?;
+    }
+    Ok(created_count)
+}
+
+async fn subscribe_some(app: &App, tenant: &Tenant, wanted: &[(&String, Code)]) -> Result<u64> {
+    let names: Vec<String> = wanted.iter().map(|(user, _)| (*user).clone()).collect();
+    let users = user::mention(app, tenant, "user", &names).await?;
+    // In an order that is the same for all who make some of them.
+    let texts: BTreeMap<String, &Code> = wanted.iter().map(|(_, code)| (code.text(), code)).collect();
+    let codes: Vec<Code> = texts.values().copied().cloned().collect();
+    let now = app.now();
+    transaction!(app.db, |txn| {
+        let channels = open(txn, tenant, &codes, now).await?;
+        let channels: HashMap<&String, ChannelId> = texts.keys().zip(channels).collect();
+        let pairs =
+            users.iter().zip(wanted).filter_map(|(user, (_, code))| Some((*user, *channels.get(&code.text())?)));
+        listen::begin_many(txn, tenant, &pairs.collect(), now).await
+    })
+}
+
+/// How many subscriptions [`subscribe_all`] would make; of two that are the same, it counts one.
+pub async fn would_subscribe(app: &App, tenant: &Tenant, subscribers: &[Subscriber]) -> Result<u64> {
+    let wanted: HashSet<(&String, Code)> = subscribers.iter().flat_map(Subscriber::wants).collect();
+    let names: BTreeSet<String> = wanted.iter().map(|(user, _)| (*user).clone()).collect();
+    let users = user::find(app, tenant, &Vec::from_iter(names)).await?;
+    let codes: Vec<Code> = wanted.iter().map(|(_, code)| code.clone()).collect::<HashSet<_>>().into_iter().collect();
+    let channels = super::audiences(&app.db.read, tenant, &codes).await?;
+    let pair = |(user, code): &(&String, Code)| Some((*users.get(*user)?, channels.get(code)?.channel));
+    let present = listen::present(&app.db.read, &wanted.iter().filter_map(pair).collect()).await?;
+    Ok((wanted.len() - present.len()) as u64)
+}
+
+/// Ends subscriptions to actions on a target, or to all of them, a hundred at a time. Returns how many there were, and of
+/// which channels.
 pub async fn unsubscribe(
     app: &App,
     tenant: &Tenant,
     who: Listener,
     target: &Target,
     actions: Option<&[String]>,
-) -> Result<u64> {
+) -> Result<(u64, Vec<ChannelId>)> {
     target.check()?;
-    let channels: Vec<ChannelId> = listened(app, tenant, who, target)
+    let all: Vec<ChannelId> = listened(app, tenant, who, target)
         .await?
         .into_iter()
         .filter(|(_, action)| actions.is_none_or(|actions| actions.contains(action)))
         .map(|(channel, _)| channel)
         .collect();
-    if channels.is_empty() {
-        return Ok(0);
-    }
     let (now, mut removed_count) = (app.now(), 0);
-    for channels in channels.chunks(ACTIONS) {
+    for channels in all.chunks(ACTIONS) {
         if let Listener::User(user) = who {
             listen::before_ceasing(app, tenant, &[user], channels).await?;
         }
@@ -130,30 +198,42 @@ pub async fn unsubscribe(
             }
         })?;
     }
-    Ok(removed_count)
+    Ok((removed_count, all))
 }
 
-/// A page of a user's subscriptions to targets, oldest channel first, after a channel; one more than `first`, so that
-/// the caller sees whether there are more.
-pub async fn subscriptions(
-    app: &App,
-    user: UserId,
-    first: usize,
-    after: Option<ChannelId>,
-) -> Result<Vec<TopicSubscription>> {
-    let rows = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
-    let rows = rows.filter(subscription::Column::ChannelId.gt(after.unwrap_or_default()));
-    let rows = rows.filter(channel::Column::Kind.eq(Kind::Target));
-    let rows = rows.order_by_asc(subscription::Column::ChannelId).limit(first as u64 + 1).select_only();
-    let rows = rows.columns([subscription::Column::ChannelId, subscription::Column::CreatedAt]);
+/// A part of a user's subscriptions to targets, oldest channel first, and whether it goes on beyond it: a range of `subscription`'s
+/// key.
+pub async fn subscriptions(app: &App, user: UserId, slice: Slice<ChannelId>) -> Result<(Vec<TopicSubscription>, bool)> {
+    let rows = listen::range(user, Kind::Target, slice)
+        .columns([subscription::Column::ChannelId, subscription::Column::CreatedAt]);
     let rows = rows.column(channel::Column::Code).into_tuple::<(ChannelId, Millis, String)>();
-    let mut page = Vec::new();
-    for (channel, created_at, code) in rows.all(&app.db.read).await? {
-        let Some((target_type, id, action)) = Code::parse_target(&code) else { continue };
-        let target = Target { target_type, id };
-        page.push(TopicSubscription { channel, target, action, created_at });
-    }
-    Ok(page)
+    let (rows, goes_on) = slice.page(rows.all(&app.db.read).await?);
+    let topic = |(channel, created_at, code): (ChannelId, Millis, String)| topic(channel, &code, created_at);
+    Ok((rows.into_iter().filter_map(topic).collect(), goes_on))
+}
+
+/// A subscription by its channel; nothing where there is none.
+pub async fn subscription(app: &App, who: Listener, of: ChannelId) -> Result<Option<TopicSubscription>> {
+    let columns = [channel::Column::Code];
+    let found: Option<(String, Millis)> = match who {
+        Listener::User(user) => {
+            let own = Subscription::of_user(user).filter(subscription::Column::ChannelId.eq(of));
+            let own = own.join(JoinType::InnerJoin, subscription::Relation::Channel.def()).select_only();
+            own.columns(columns).column(subscription::Column::CreatedAt).into_tuple().one(&app.db.read).await?
+        }
+        Listener::Group(group) => {
+            let own = GroupSubscription::find().filter(group_subscription::Column::GroupChannelId.eq(group));
+            let own = own.filter(group_subscription::Column::TargetChannelId.eq(of));
+            let own = own.join(JoinType::InnerJoin, group_subscription::Relation::Target.def()).select_only();
+            own.columns(columns).column(group_subscription::Column::CreatedAt).into_tuple().one(&app.db.read).await?
+        }
+    };
+    Ok(found.and_then(|(code, created_at)| topic(of, &code, created_at)))
+}
+
+fn topic(channel: ChannelId, code: &str, created_at: Millis) -> Option<TopicSubscription> {
+    let (target_type, id, action) = Code::parse_target(code)?;
+    Some(TopicSubscription { channel, target: Target { target_type, id }, action, created_at })
 }
 
 async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {

@@ -1,6 +1,7 @@
 //! Chores: what the server does from time to time, on one node.
 
 pub mod pending;
+pub mod restored;
 pub mod sweep;
 
 use entity::chore::{self, Column};

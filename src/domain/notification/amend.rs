@@ -11,7 +11,7 @@ use sea_orm::sea_query::ExprTrait;
 
 use super::draft::check_instants;
 use super::envelope::expiry;
-use super::{Content, Notification, Row, Status, find, schedule, stored};
+use super::{Content, Notification, Row, Status, find, schedule, stored, webhook};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -24,7 +24,7 @@ use crate::model::content::ContentChange;
 /// What to change of a notification.
 #[derive(Clone, Debug, Default)]
 pub struct Patch {
-    pub content: Option<ContentChange>,
+    pub content: ContentChange,
     /// Only while it is scheduled. What is not in the future means at once.
     pub publish_at: Option<Millis>,
     /// `Some(None)`: by the type's ttl again.
@@ -35,50 +35,67 @@ pub struct Patch {
 /// it is retracted or has expired.
 pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Result<Option<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let end = transaction!(app.db, |txn| {
-        let is_scheduled = schedule::lock(txn, tenant, id).await?;
-        let Some(of) = lock(txn, tenant, &catalogue, id).await? else { return Ok(None) };
-        let now = app.now();
-        match of.status(now) {
-            Status::Retracted => return Err(Error::Conflict("the notification is retracted".into())),
-            Status::Expired => return Err(Error::Conflict("the notification has expired".into())),
-            Status::Scheduled if is_scheduled => {}
-            Status::Scheduled => return Err(Error::Unavailable("the notification is being published".into())),
-            Status::Published if patch.publish_at.is_some() => {
-                return Err(Error::Conflict("publishAt: the notification is published already".into()));
-            }
-            Status::Published => {}
-        }
-        change(txn, tenant, of, patch, now).await
-    })?;
+    let end = transaction!(app.db, |txn| update_within(txn, app, tenant, &catalogue, (id, patch)).await)?;
     tenant.saw(end.unwrap_or_default());
     find(app, tenant, id).await
+}
+
+/// The same in a transaction. Returns the place in the log that says so, where one does.
+pub(super) async fn update_within(
+    txn: &Transaction,
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    (id, patch): (i64, &Patch),
+) -> Result<Option<Seq>> {
+    let is_scheduled = schedule::lock(txn, tenant, id).await?;
+    let Some(of) = lock(txn, tenant, catalogue, id).await? else { return Ok(None) };
+    let now = app.now();
+    match of.status(now) {
+        Status::Retracted => return Err(Error::Conflict("the notification is retracted".into())),
+        Status::Expired => return Err(Error::Conflict("the notification has expired".into())),
+        Status::Scheduled if is_scheduled => {}
+        Status::Scheduled => return Err(Error::Unavailable("the notification is being published".into())),
+        Status::Published if patch.publish_at.is_some() => {
+            return Err(Error::Conflict("publishAt: the notification is published already".into()));
+        }
+        Status::Published => {}
+    }
+    change(txn, tenant, of, patch, now).await
 }
 
 /// Takes a notification out of every inbox, or keeps it from being published, and returns it; nothing where there is none.
 /// Doing so again changes nothing.
 pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let end = transaction!(app.db, |txn| {
-        schedule::lock(txn, tenant, id).await?;
-        let Some(of) = lock(txn, tenant, &catalogue, id).await? else { return Ok(None) };
-        if of.retracted_at.is_some() {
-            return Ok(None);
-        }
-        let now = app.now();
-        let retract = Notifications::update_of_tenant(tenant.id).filter(Column::Id.eq(id));
-        retract.col_expr(Column::RetractedAt, Expr::val(now)).exec(txn).await?;
-        let Some(seq) = of.seq else {
-            schedule::forget(txn, tenant, &[id]).await?;
-            return Ok(None);
-        };
-        // Whoever has not synced it yet never does.
-        let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
-        publications.col_expr(publication::Column::ExpiresAt, Expr::val(0_i64)).exec(txn).await?;
-        amend(txn, tenant, seq).await
-    })?;
+    let end = transaction!(app.db, |txn| retract_within(txn, app, tenant, &catalogue, id).await)?;
     tenant.saw(end.unwrap_or_default());
     find(app, tenant, id).await
+}
+
+/// The same in a transaction. Returns the place in the log that says so, where one does.
+pub async fn retract_within(
+    txn: &Transaction,
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    id: i64,
+) -> Result<Option<Seq>> {
+    schedule::lock(txn, tenant, id).await?;
+    let Some(of) = lock(txn, tenant, catalogue, id).await? else { return Ok(None) };
+    if of.retracted_at.is_some() {
+        return Ok(None);
+    }
+    let retract = Notifications::update_of_tenant(tenant.id).filter(Column::Id.eq(id));
+    retract.col_expr(Column::RetractedAt, Expr::val(app.now())).exec(txn).await?;
+    let Some(seq) = of.seq else {
+        schedule::forget(txn, tenant, &[id]).await?;
+        return Ok(None);
+    };
+    // Whoever has not synced it yet never does.
+    let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
+    publications.col_expr(publication::Column::ExpiresAt, Expr::val(0_i64)).exec(txn).await?;
+    amend(txn, tenant, seq).await
 }
 
 /// Locks a notification against other amendments, and reads it.
@@ -105,11 +122,10 @@ async fn change(
         Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, Ord::min(at, now))),
     };
     let publish_at = patch.publish_at.map(|at| Ord::max(at, now)).or(of.publish_at);
-    check_instants(if of.seq.is_none() { publish_at } else { None }, expires_at, now)
-        .map_err(|error| error.within("input"))?;
-    let is_new_text = patch.content.is_some();
-    let content = of.content.clone().changed(patch.content.clone().unwrap_or_default());
-    content.check(&of.message_type).map_err(|error| error.within("input"))?;
+    check_instants(if of.seq.is_none() { publish_at } else { None }, expires_at, now)?;
+    let is_new_text = patch.content != ContentChange::default();
+    let content = of.content.clone().changed(patch.content.clone());
+    content.check(&of.message_type)?;
 
     write(txn, tenant, &of, &content, (publish_at, expires_at), is_new_text.then_some(now)).await?;
     let Some(seq) = of.seq else {
@@ -122,6 +138,9 @@ async fn change(
         let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
         publications.col_expr(publication::Column::ExpiresAt, Expr::val(expires_at)).exec(txn).await?;
         return amend(txn, tenant, seq).await;
+    }
+    if is_new_text {
+        webhook::text_amended(txn, tenant, of.id, now).await?;
     }
     // Text stands once, in the notification: whoever shows it reads it again, once they know that it is another.
     let version = tenant::Column::TextVersion;

@@ -10,7 +10,7 @@ use super::envelope::Envelope;
 use super::key::Key;
 use super::publish::{self, Publication};
 use super::write::{self, Head, Take};
-use super::{Notification, by_keys, schedule};
+use super::{Notification, by_keys, schedule, state};
 use crate::app::App;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
@@ -47,8 +47,15 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
         let catalogue_version = versions.clone().max().unwrap_or_default();
         let is_uniform = versions.clone().all(|of| of == catalogue_version);
         // Not asked for unless all agree: this transaction is committed, and seqs that it took would be holes in the log.
-        let take = Take { seqs: due.len(), ids: new.len(), catalogue_version };
-        let head = if is_uniform { write::take(txn, tenant, take, app.now()).await? } else { None };
+        let now = app.now();
+        let take = Take {
+            seqs: due.len(),
+            ids: new.len(),
+            catalogue_version,
+            at: due.iter().map(|draft| draft.begins_at(now)).max().unwrap_or(now),
+            holds_past: due.iter().any(|draft| draft.past.is_some()),
+        };
+        let head = if is_uniform { write::take(txn, tenant, take, now).await? } else { None };
         let Some(head) = head else {
             let (_, catalogue_version) = crate::domain::tenant::head(txn, tenant).await?;
             return Ok(Written::Nothing { catalogue_version });
@@ -67,6 +74,7 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
             let count = of.seq.and_then(|seq| delivered.get(&seq));
             of.delivered_count = count.copied().unwrap_or(of.delivered_count);
         }
+        state::keep(txn, tenant, &new, &written).await?;
         schedule::keep(txn, tenant, &new, &written).await?;
     }
     let outcome = |fate| match fate {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use super::Notification;
 use super::batch::{self, Outcome, Written};
 use super::draft::Draft;
 use crate::app::App;
@@ -39,12 +40,16 @@ pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Dra
 /// Counts what was published, now that it is on disk, and notes how far the log goes.
 fn count(app: &App, tenant: &Tenant, outcomes: &[Result<Vec<Outcome>>]) {
     for outcome in outcomes.iter().flatten().flatten() {
-        if let Outcome::New(of) = outcome
-            && let Some(seq) = of.seq
-        {
-            tenant.saw(seq);
-            app.metrics.published.get_or_create(&Published { kind: of.kind.name() }).inc();
+        if let Outcome::New(of) = outcome {
+            count_one(app, tenant, of);
         }
+    }
+}
+
+pub(super) fn count_one(app: &App, tenant: &Tenant, of: &Notification) {
+    if let Some(seq) = of.seq {
+        tenant.saw(seq);
+        app.metrics.published.get_or_create(&Published { kind: of.kind.name() }).inc();
     }
 }
 

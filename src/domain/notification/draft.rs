@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use entity::ids::{ActionId, UserId};
 
 use super::envelope::{Envelope, Recipients, message_type};
-use super::input::{Addressees, Input};
+use super::input::{Addressees, Input, Past};
 use super::key::{Key, fingerprint};
 use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
@@ -17,6 +17,7 @@ use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::content::Content;
+use crate::model::notification::Raised;
 
 /// The most users named one by one.
 const NAMED_USERS: usize = 10_000;
@@ -33,6 +34,8 @@ pub(super) struct Draft {
     pub content: Content,
     /// Nothing where it is published at once.
     pub publish_at: Option<Millis>,
+    pub past: Option<Past>,
+    pub raised: Option<Raised>,
     pub idempotency_key: Option<Key>,
     /// Of all that the caller said.
     pub fingerprint: i64,
@@ -57,12 +60,8 @@ pub(super) async fn prepare(
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let mut refused = Vec::new();
-    for (place, input) in inputs.iter().enumerate() {
-        if let Err(error) = check_input(input, &catalogue, app.now()) {
-            refused.push((place, error.within(&path(place))));
-        }
-    }
+    let mut refused = refused(app, &catalogue, inputs);
+    refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
     refused.sort_by_key(|(place, _)| *place);
     let sent = sent_before(app, tenant, by, inputs, refused).await?;
@@ -78,6 +77,12 @@ pub(super) async fn prepare(
     let found = Named { users, actions, erased_count };
     let drafts = inputs.iter().map(|input| draft(by, input, &catalogue, &found, app.now()));
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
+}
+
+/// What is wrong with inputs in themselves, with the place of each.
+pub(super) fn refused(app: &App, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
+    let checked = inputs.iter().map(|input| check_input(input, catalogue, app.now())).enumerate();
+    checked.filter_map(|(place, checked)| Some((place, checked.err()?))).collect()
 }
 
 /// The numbers of what was sent before, for inputs that are refused: a retry is one, whatever has changed since. Fails with
@@ -108,6 +113,11 @@ async fn sent_before(
 }
 
 impl Draft {
+    /// The instant from which on its time runs, where it is written now.
+    pub fn begins_at(&self, now: Millis) -> Millis {
+        self.past.as_ref().map_or(now, |past| past.created_at)
+    }
+
     /// The draft by a newer catalogue; fails where its type is gone.
     pub fn renewed(&self, catalogue: &Catalogue) -> Result<Self> {
         let mut draft = self.clone();
@@ -131,7 +141,7 @@ impl Draft {
 
 fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
     let kind = message_type(catalogue, &input.message_type)?;
-    input.content.check(&kind)?;
+    input.content.check(&kind).map_err(|error| error.within("content"))?;
     if let Some(sender) = &input.sender {
         check::code("sender", sender)?;
     }
@@ -139,6 +149,9 @@ fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> 
         check::code("idempotencyKey", key)?;
     }
     check_instants(input.publish_at.filter(|at| *at > now), input.expires_at, now)?;
+    if let Some(past) = &input.past {
+        past.check(now)?;
+    }
     check_addressees(&input.addressees)
 }
 
@@ -164,19 +177,19 @@ fn check_addressees(addressees: &Addressees) -> Result<()> {
             if codes.is_empty() {
                 return Err(Error::bad_input("audience.groups", "must name at least one group"));
             }
-            codes.iter().try_for_each(|code| check::code("audience.groups", code))
+            check::codes("audience.groups", codes)
         }
         Addressees::Users(ids) => {
             check::count("audience.users", ids.len(), NAMED_USERS)?;
             if ids.is_empty() {
                 return Err(Error::bad_input("audience.users", "must name at least one user"));
             }
-            ids.iter().try_for_each(|id| check::code("audience.users", id))
+            check::codes("audience.users", ids)
         }
         Addressees::Receiver(id) => check::code("receiver", id),
         Addressees::Subscribers { target_type, target_id, action } => {
             check::code("target.type", target_type)?;
-            check::code("target.id", target_id)?;
+            check::code("target.externalId", target_id)?;
             check::code("action", action)
         }
     }
@@ -201,7 +214,7 @@ fn named_users(input: &Input) -> impl Iterator<Item = &String> {
 fn action(input: &Input) -> Option<&String> {
     match &input.addressees {
         Addressees::Subscribers { action, .. } => Some(action),
-        _ => None,
+        _ => input.past.as_ref()?.action.as_ref(),
     }
 }
 
@@ -237,7 +250,7 @@ fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named<'_>, no
         Addressees::Subscribers { target_type, target_id, .. } => {
             Some(Target { target_type: target_type.clone(), id: target_id.clone() })
         }
-        _ => None,
+        _ => input.past.as_ref().and_then(|past| past.target.clone()),
     };
     let envelope = Envelope {
         kind,
@@ -255,6 +268,8 @@ fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named<'_>, no
         envelope,
         content: input.content.clone(),
         publish_at: input.publish_at.filter(|at| *at > now),
+        past: input.past.clone().map(|past| Past { created_at: past.created_at.min(now), ..past }),
+        raised: input.raised.clone(),
         idempotency_key: Key::of(by, input)?,
         fingerprint: fingerprint(input)?,
         names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,

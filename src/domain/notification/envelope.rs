@@ -11,7 +11,8 @@ use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::model::catalogue::no_type;
 
 /// What publishing must know of a notification.
 #[derive(Clone, Debug)]
@@ -99,5 +100,5 @@ pub(super) fn expiry(expires_at: Option<Millis>, kind: &MessageType, published_a
 
 pub(super) fn message_type(catalogue: &Catalogue, code: &str) -> Result<Arc<MessageType>> {
     let kind = catalogue.message_type(code).cloned();
-    kind.ok_or_else(|| Error::bad_input("type", format!("no message type {code:?}")))
+    kind.ok_or_else(|| no_type("type", code))
 }

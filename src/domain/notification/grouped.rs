@@ -26,8 +26,8 @@ pub(super) async fn refuse(
     let codes: BTreeSet<String> = named.iter().flat_map(|(_, codes)| codes.clone()).collect();
     let known = channel::named_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
     let missing = |(place, codes): &(usize, Vec<String>)| {
-        let code = codes.iter().find(|code| !known.contains_key(*code))?;
-        let error = Error::bad_input("audience.groups", format!("no group {code:?}"));
+        let (at, code) = codes.iter().enumerate().find(|(_, code)| !known.contains_key(*code))?;
+        let error = Error::bad_input(format!("audience.groups[{at}]"), format!("names no group: {code:?}"));
         Some((*place, error.within(&path(*place))))
     };
     Ok(named.iter().filter_map(missing).collect())

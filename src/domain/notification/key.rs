@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::input::Input;
 use crate::domain::user::By;
 use crate::error::{Error, Result};
-use crate::model::check;
+use crate::model::{check, fingerprint};
 
 /// What a user's key begins with where it is kept. Neither keys nor ids contain control characters.
 pub const OF_USERS: char = '\u{1f}';
@@ -48,6 +48,5 @@ pub(super) fn fingerprint(input: &Input) -> Result<i64> {
         None => serde_json::to_vec(&said),
         Some(publish_at) => serde_json::to_vec(&(said, publish_at)),
     };
-    let digest = Sha256::digest(said.map_err(Error::internal)?);
-    Ok(digest.iter().take(8).fold(0, |sum: i64, byte| sum << 8 | i64::from(*byte)))
+    Ok(fingerprint::fingerprint(&said.map_err(Error::internal)?))
 }

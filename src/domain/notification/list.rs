@@ -19,6 +19,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::Result;
 use crate::model::check;
+use crate::model::slice::{End, Slice};
 
 /// Notifications that a page passes over at the most, where it is not of all.
 const PASSED_OVER: u64 = 10_000;
@@ -28,8 +29,10 @@ const PASSED_OVER: u64 = 10_000;
 pub struct Page {
     /// Newest first.
     pub notifications: Vec<Notification>,
-    /// The number of the notification beyond which the list goes on, where it does.
+    /// The number of the notification beyond which the list goes on, away from the end it was read from, where it does.
     pub goes_on_at: Option<i64>,
+    /// Whether it does; a page for nothing goes on where it began.
+    pub goes_on: bool,
 }
 
 /// Which notifications; what is left out does not count.
@@ -53,9 +56,8 @@ impl Filter {
     }
 }
 
-/// At most `many` notifications older than the one with the number `before`, newest first: a walk of the key from its
-/// end, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
-pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, before: Option<i64>) -> Result<Page> {
+/// A part of all, by their numbers, newest first: a walk of the key, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
+pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Page> {
     let catalogue = catalogue::current(app, tenant).await?;
     let (db, mut found) = (&app.db.read, stored(tenant));
     if filter.types.is_some() {
@@ -85,30 +87,45 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, befo
         target.check().map_err(|error| error.within("filter"))?;
         found = found.filter(Column::TargetType.eq(&target.target_type)).filter(Column::TargetId.eq(&target.id));
     }
-    if let Some(before) = before {
-        found = found.filter(Column::Id.lt(before));
+    let walked_to = if filter.is_carried() { None } else { walked_to(app, tenant, slice).await? };
+    if let Some(farthest) = walked_to {
+        found = found.filter(match slice.from {
+            End::First => Column::Id.gte(farthest),
+            End::Last => Column::Id.lte(farthest),
+        });
     }
-    let walked_to = if filter.is_carried() { None } else { walked_to(app, tenant, before).await? };
-    if let Some(oldest) = walked_to {
-        found = found.filter(Column::Id.gte(oldest));
-    }
-    let found = found.order_by_desc(Column::Id).limit(many.saturating_add(1) as u64);
-    let rows: Vec<Row> = found.into_model().all(db).await?;
-    let is_full = rows.len() > many;
-    let rows = rows.into_iter().take(many).map(|row| row.read(&catalogue));
-    let notifications = rows.collect::<Result<Vec<Notification>>>()?;
-    let last = notifications.last().map(|of| of.id);
-    Ok(Page { notifications, goes_on_at: if is_full { last } else { walked_to } })
+    let rows: Vec<Row> = within(found, slice).limit(slice.many.saturating_add(1) as u64).into_model().all(db).await?;
+    let (rows, is_full) = slice.page(rows);
+    let notifications = rows.into_iter().map(|row| row.read(&catalogue)).collect::<Result<Vec<Notification>>>()?;
+    let farthest = match slice.from {
+        End::First => notifications.last(),
+        End::Last => notifications.first(),
+    };
+    let farthest = farthest.map(|of| of.id);
+    let goes_on_at = if is_full { farthest } else { walked_to };
+    Ok(Page { notifications, goes_on_at, goes_on: is_full || walked_to.is_some() })
 }
 
 /// The last of those that a page passes over at the most: a walk of the key.
-async fn walked_to(app: &App, tenant: &Tenant, before: Option<i64>) -> Result<Option<i64>> {
-    let mut walked = Notifications::of_tenant(tenant.id).select_only().column(Column::Id);
-    if let Some(before) = before {
-        walked = walked.filter(Column::Id.lt(before));
-    }
-    let last = walked.order_by_desc(Column::Id).offset(PASSED_OVER - 1);
+async fn walked_to(app: &App, tenant: &Tenant, slice: Slice<i64>) -> Result<Option<i64>> {
+    let walked = Notifications::of_tenant(tenant.id).select_only().column(Column::Id);
+    let last = within(walked, slice).offset(PASSED_OVER - 1);
     Ok(last.into_tuple().one(&app.db.read).await?)
+}
+
+/// Those of a part, from its end on: what stands after another is older.
+fn within<Found: QueryFilter + QueryOrder>(found: Found, slice: Slice<i64>) -> Found {
+    let mut found = found;
+    if let Some(newer) = slice.after {
+        found = found.filter(Column::Id.lt(newer));
+    }
+    if let Some(older) = slice.before {
+        found = found.filter(Column::Id.gt(older));
+    }
+    match slice.from {
+        End::First => found.order_by_desc(Column::Id),
+        End::Last => found.order_by_asc(Column::Id),
+    }
 }
 
 /// At most `many` notifications from a user with numbers within a range, newest first: a walk over that range of the key.

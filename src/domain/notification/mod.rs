@@ -1,7 +1,9 @@
 //! Notifications: what was sent, stored once, however many users it reaches.
 
+mod alarm;
 mod amend;
 mod batch;
+mod bring;
 mod commit;
 mod draft;
 mod envelope;
@@ -10,9 +12,13 @@ mod input;
 mod key;
 mod list;
 mod publish;
+mod raise;
 mod schedule;
 mod send;
+mod show;
+mod state;
 mod statement;
+mod webhook;
 mod write;
 
 use entity::action;
@@ -27,14 +33,18 @@ use crate::app::App;
 use crate::error::{Error, Result};
 
 pub use crate::model::content::{Content, ContentChange};
-pub use crate::model::notification::{Audience, Notification, Status};
-pub use amend::{Patch, retract, update};
+pub use crate::model::notification::{Audience, Notification, Raised, Status};
+pub use alarm::{alarming, check_alarm};
+pub use amend::{Patch, retract, retract_within, update};
+pub use bring::{Brought, Foretold, bring, unfit, would_bring};
 pub use entity::notification::Kind;
-pub use input::{Addressees, Input};
+pub use input::{Addressees, Input, Past};
 pub use key::OF_USERS;
 pub use list::{Filter, Page, page, sent_by};
+pub use raise::{Outdated, Raising, has_raised, raisable, raise, raising, reword};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
+pub use show::{Shown, shown};
 
 /// The notification with this number.
 pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
@@ -42,7 +52,7 @@ pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notifica
 }
 
 /// The notifications of a tenant with these numbers, in any order.
-async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
+pub async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
     let db = &app.db.read;
     let stored: Vec<Row> = stored(tenant).filter(Column::Id.among(db, ids)).into_model().all(db).await?;
     let catalogue = catalogue::current(app, tenant).await?;
@@ -83,6 +93,7 @@ impl Row {
                 data: json(of.data)?,
             },
             sender: of.sender_id,
+            receiver: of.receiver_id,
             target: of.target_type.zip(of.target_id).map(|(target_type, id)| Target { target_type, id }),
             action,
             audience: serde_json::from_str(&of.audience).map_err(Error::internal)?,
@@ -95,8 +106,14 @@ impl Row {
             audience_size: of.audience_size,
             delivered_count: of.delivered_count,
             read_count: of.read_count,
+            raised: raised(of.rule, of.row_key.as_deref())?,
         })
     }
+}
+
+fn raised(rule: Option<String>, key: Option<&str>) -> Result<Option<Raised>> {
+    let Some((rule, key)) = rule.zip(key) else { return Ok(None) };
+    Ok(Some(Raised { rule, key: serde_json::from_str(key).map_err(Error::internal)? }))
 }
 
 /// The numbers and fingerprints of what was sent under idempotency keys, as they are kept.

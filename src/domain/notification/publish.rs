@@ -45,12 +45,14 @@ pub(super) async fn listened(
 }
 
 fn heard_on(of: &Envelope) -> Vec<Code> {
-    if let Recipients::Groups = of.recipients {
-        return of.audience.groups.iter().cloned().map(Code::Group).collect();
+    match (&of.recipients, &of.target, &of.action) {
+        (Recipients::Groups, ..) => of.audience.groups.iter().cloned().map(Code::Group).collect(),
+        (Recipients::Subscribers, Some(target), Some((action, _))) => {
+            let actor = of.sender.map(|sender| Code::Actor(sender.0));
+            std::iter::once(target.channel(action)).chain(actor).collect()
+        }
+        _ => Vec::new(),
     }
-    let (Some(target), Some((action, _))) = (&of.target, &of.action) else { return Vec::new() };
-    let actor = of.sender.map(|sender| Code::Actor(sender.0));
-    std::iter::once(target.channel(action)).chain(actor).collect()
 }
 
 /// How many of those who were addressed by name got something, where not all of them did.
@@ -154,7 +156,7 @@ async fn messages(
 }
 
 /// Puts an announcement to named users into their inboxes, in one statement for each thousand of them, and notes how many
-/// want it where not all do.
+/// want it where not all do. Where it is to leave the inbox, too, those who were named are kept.
 async fn announce_by_name(
     txn: &Transaction,
     tenant: &Tenant,
@@ -165,6 +167,11 @@ async fn announce_by_name(
     let mut made = 0;
     for users in named.chunks(LIST) {
         made += statement::announcement(txn, tenant, of.seq, users, now).await?;
+    }
+    if !of.envelope.message_type.delivery.is_empty() {
+        for users in named.chunks(LIST) {
+            statement::keep_named(txn, tenant, of.seq, users).await?;
+        }
     }
     if made < named.len() as u64 {
         let made = i64::try_from(made).map_err(Error::internal)?;

@@ -127,7 +127,7 @@ async fn publish_some(
     let mut due = load(txn, tenant, catalogue, &ids).await?;
     let envelopes: Vec<&Envelope> = due.iter().map(|(_, envelope)| envelope).collect();
     let channels = publish::listened(txn, tenant, &envelopes).await?;
-    let take = Take { seqs: due.len(), ids: 0, catalogue_version: catalogue.version };
+    let take = Take { seqs: due.len(), ids: 0, catalogue_version: catalogue.version, at: now, holds_past: false };
     let Some(head) = write::take(txn, tenant, take, now).await? else { return Ok(None) };
     // What is left of somebody who is being erased names them until their job comes by.
     let senders = due.iter().filter_map(|(_, envelope)| envelope.sender).collect();
@@ -151,8 +151,8 @@ async fn publish_some(
         });
         publish.filter(notification::Column::Id.eq(*id)).exec(txn).await?;
     }
-    publish::publish(txn, tenant, &all, &channels, now).await?;
     forget(txn, tenant, &ids).await?;
+    publish::publish(txn, tenant, &all, &channels, now).await?;
     let kinds = due.iter().map(|(_, envelope)| envelope.kind).collect();
     Ok(Some(kinds))
 }

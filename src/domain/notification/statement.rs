@@ -26,20 +26,26 @@ pub(super) struct Taken {
     pub erased_count: i64,
 }
 
-/// Moves the head on by so many places and numbers, and returns it; nothing where the catalogue is at another version. A probe of
-/// `tenant`'s key, and another where a database cannot say what it has written.
+/// The instant of the newest entry of a tenant's log, whose row is locked from here on: a probe of `tenant`'s key.
+pub(super) async fn newest(txn: &Transaction, tenant: &Tenant) -> Result<Millis> {
+    let row = Tenants::of_tenant(tenant.id).for_update(txn).select_only().column(tenant::Column::PublishedAt);
+    Ok(row.into_tuple::<Millis>().one(txn).await?.unwrap_or_default())
+}
+
+/// Moves the head on by so many places and numbers, to `at` or later, and returns it; nothing where the catalogue is at another
+/// version. A probe of `tenant`'s key, and another where a database cannot say what it has written.
 pub(super) async fn take(
     txn: &Transaction,
     tenant: &Tenant,
     (seqs, ids): (i64, i64),
     catalogue_version: i64,
-    now: Millis,
+    (at, now): (Millis, Millis),
 ) -> Result<Option<Taken>> {
     let mut sql = Sql::new(txn);
     sql.push("UPDATE tenant SET last_seq = last_seq + ").bind(seqs);
     sql.push(", last_notification_id = last_notification_id + ").bind(ids);
-    sql.push(", published_at = CASE WHEN published_at > ").bind(now).push(" AND published_at <= ").bind(now + LEAD);
-    sql.push(" THEN published_at ELSE ").bind(now);
+    sql.push(", published_at = CASE WHEN published_at > ").bind(at).push(" AND published_at <= ").bind(now + LEAD);
+    sql.push(" THEN published_at ELSE ").bind(at);
     sql.push(" END WHERE id = ").bind(tenant.id).push(" AND catalogue_version = ").bind(catalogue_version);
     if sql.backend() != DbBackend::MySql {
         sql.push(" RETURNING last_seq, last_notification_id, published_at, erased_count");
@@ -87,6 +93,17 @@ pub(super) async fn announcement(
     sql.push(" AND n.seq = ").bind(seq).push(" AND u.id").among(users).push(" AND ");
     wants::push_wants(&mut sql, tenant, "u.id", "n");
     sql.run(txn).await
+}
+
+/// Keeps whom an announcement names, for whoever brings it to them outside: a probe of `notification_seq`, and of the key of `users`
+/// for each.
+pub(super) async fn keep_named(txn: &Transaction, tenant: &Tenant, seq: Seq, users: &[UserId]) -> Result<()> {
+    let mut sql = Sql::new(txn);
+    sql.push("INSERT INTO recipient (tenant_id, notification_id, user_id) SELECT n.tenant_id, n.id, u.id FROM notification n ");
+    sql.push("JOIN users u ON u.tenant_id = n.tenant_id WHERE n.tenant_id = ").bind(tenant.id);
+    sql.push(" AND n.seq = ").bind(seq).push(" AND u.id").among(users);
+    sql.run(txn).await?;
+    Ok(())
 }
 
 /// What has expired before it could be published is nobody's.

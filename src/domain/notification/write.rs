@@ -4,6 +4,8 @@ use entity::ids::Seq;
 use entity::notification::Column;
 use entity::prelude::{Existing, Value, insert};
 
+use serde_json::Value as Json;
+
 use super::draft::Draft;
 use super::{Notification, statement};
 use crate::clock::Millis;
@@ -11,12 +13,15 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant.
+/// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant but for those
+/// that have a past.
 pub(super) struct Head {
     pub first_seq: i64,
     pub first_id: i64,
     /// By what their places in the log are found, and what is shown. Nothing expires by it.
     pub published_at: Millis,
+    /// The instant before which none of those is that have a past.
+    before: Millis,
     /// How many users the tenant has erased. While the tenant's row is locked, nobody else is.
     pub erased_count: i64,
     /// What time it is.
@@ -30,6 +35,10 @@ pub(super) struct Take {
     pub ids: usize,
     /// The version of the catalogue by which all was looked up.
     pub catalogue_version: i64,
+    /// Of which instant the last is at least.
+    pub at: Millis,
+    /// Whether some are of an instant of their own.
+    pub holds_past: bool,
 }
 
 /// Takes the next places in the log, and with them the lock that every send of the tenant waits for; nothing where the
@@ -40,11 +49,13 @@ pub(super) struct Take {
 pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
-    let taken = statement::take(txn, tenant, (seqs, ids), take.catalogue_version, now).await?;
+    let newest = if take.holds_past { statement::newest(txn, tenant).await? } else { 0 };
+    let taken = statement::take(txn, tenant, (seqs, ids), take.catalogue_version, (take.at, now)).await?;
     Ok(taken.map(|taken| Head {
         first_seq: taken.last_seq.0 - seqs + 1,
         first_id: taken.last_notification_id - ids + 1,
         published_at: taken.published_at,
+        before: newest.min(taken.published_at),
         erased_count: taken.erased_count,
         now,
     }))
@@ -60,10 +71,11 @@ pub(super) async fn notifications(
 ) -> Result<Vec<Notification>> {
     let mut written = Vec::with_capacity(drafts.len());
     let mut values = Vec::with_capacity(drafts.len());
-    let mut seqs = head.first_seq..;
+    let (mut seqs, mut published_at) = (head.first_seq.., head.before);
     for (id, draft) in (head.first_id..).zip(drafts.iter().copied()) {
         let seq = if draft.publish_at.is_none() { seqs.next().map(Seq) } else { None };
-        let notification = notification(draft, head, id, seq);
+        published_at = published_at.max(draft.begins_at(head.published_at));
+        let notification = notification(draft, head, id, seq.map(|seq| (seq, published_at)));
         values.push(row(tenant, draft, &notification)?);
         written.push(notification);
     }
@@ -71,9 +83,10 @@ pub(super) async fn notifications(
     Ok(written)
 }
 
-fn notification(draft: &Draft, head: &Head, id: i64, seq: Option<Seq>) -> Notification {
+fn notification(draft: &Draft, head: &Head, id: i64, published: Option<(Seq, Millis)>) -> Notification {
     let envelope = &draft.envelope;
-    let published_at = seq.map(|_| head.published_at);
+    let (seq, published_at) = published.unzip();
+    let begins_at = draft.begins_at(head.now);
     // Who is named is counted beforehand; whoever then does not want it is taken off again.
     let named = i64::try_from(envelope.named().len()).unwrap_or(i64::MAX);
     Notification {
@@ -83,23 +96,25 @@ fn notification(draft: &Draft, head: &Head, id: i64, seq: Option<Seq>) -> Notifi
         message_type: envelope.message_type.clone(),
         content: draft.content.clone(),
         sender: envelope.sender,
+        receiver: envelope.receiver(),
         target: envelope.target.clone(),
         action: envelope.action.as_ref().map(|(code, _)| code.clone()),
         audience: envelope.audience.clone(),
-        created_at: head.now,
+        created_at: begins_at,
         publish_at: draft.publish_at,
         published_at,
-        expires_at: seq.map_or(envelope.expires_at, |_| envelope.expires_at(head.now)),
+        expires_at: seq.map_or(envelope.expires_at, |_| envelope.expires_at(begins_at)),
         updated_at: None,
         retracted_at: None,
         audience_size: (named > 0).then_some(named),
         delivered_count: if seq.is_some() { named } else { 0 },
         read_count: 0,
+        raised: draft.raised.clone(),
     }
 }
 
 /// In the order of [`row`].
-const COLUMNS: [Column; 24] = [
+const COLUMNS: [Column; 26] = [
     Column::TenantId,
     Column::Id,
     Column::Seq,
@@ -124,9 +139,11 @@ const COLUMNS: [Column; 24] = [
     Column::DeliveredCount,
     Column::IdempotencyKey,
     Column::Fingerprint,
+    Column::Rule,
+    Column::RowKey,
 ];
 
-fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 24]> {
+fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 26]> {
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(ToString::to_string);
     Ok([
         tenant.id.into(),
@@ -153,5 +170,7 @@ fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 24]>
         of.delivered_count.into(),
         draft.idempotency_key.as_ref().map(|key| key.kept.clone()).into(),
         draft.fingerprint.into(),
+        of.raised.as_ref().map(|raised| raised.rule.clone()).into(),
+        of.raised.as_ref().map(|raised| Json::Object(raised.key.clone()).to_string()).into(),
     ])
 }

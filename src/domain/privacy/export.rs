@@ -17,11 +17,11 @@ use crate::domain::inbox::shelf::Side;
 use crate::domain::notification::{self, Notification};
 use crate::domain::preference::{self, Preference};
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{Profile, find, profiles};
+use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
-use crate::model::check;
 use crate::model::seal::Kind;
+use crate::model::{check, slice};
 
 /// Rows of all lists in one part.
 const ROWS: usize = 500;
@@ -102,12 +102,14 @@ fn open(tenant: &Tenant, cursor: &str) -> Result<(List, i64)> {
 async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<String, Value>> {
     let preferences = preference::of(app, tenant, profile.id).await?;
     let groups = channel::groups_of(app, tenant, profile.id).await?;
+    let contacts = user::contacts(app, profile.id).await?;
     let switches = |of: &[Preference]| of.iter().map(switch).collect::<Vec<_>>();
     Ok(Map::from_iter([
         ("id".into(), json!(profile.external_id)),
         ("name".into(), json!(profile.name)),
         ("avatarUrl".into(), json!(profile.avatar_url)),
         ("locale".into(), json!(profile.locale)),
+        ("contacts".into(), contacts.iter().map(|of| json!({ "email": of.address })).collect()),
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
         (
             "preferences".into(),
@@ -160,15 +162,13 @@ impl Slice {
 }
 
 async fn subscriptions(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
-    let mut rows = channel::subscriptions(app, user, room, Some(ChannelId(place))).await?;
-    rows.truncate(room);
+    let (rows, _) = channel::subscriptions(app, user, slice::Slice::first(room, Some(ChannelId(place)))).await?;
     let one = |of: &TopicSubscription| json!({ "target": target(Some(&of.target)), "action": of.action, "createdAt": instant(Some(of.created_at)) });
     Ok(Slice::of(&rows, room, |of| of.channel.0, one))
 }
 
 async fn following(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
-    let mut rows = channel::following(app, user, room, Some(ChannelId(place))).await?;
-    rows.truncate(room);
+    let (rows, _) = channel::following(app, user, slice::Slice::first(room, Some(ChannelId(place)))).await?;
     let ids: Vec<UserId> = rows.iter().map(|(_, user)| *user).collect();
     let profiles = profiles(app, tenant, &ids).await?;
     let one = |(_, user): &(ChannelId, UserId)| json!(profiles.get(user).map(|profile| &profile.external_id));
@@ -180,7 +180,7 @@ async fn following(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64
 
 async fn views(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
     let rows = view::after(app, user, ViewId(place), room).await?;
-    let one = |(_, of): &(ViewId, View)| json!({ "code": of.key.code, "id": of.key.id, "unread": of.unread, "lastVisitedAt": instant(of.last_visited_at) });
+    let one = |(_, of): &(ViewId, View)| json!({ "code": of.key.code, "externalId": of.key.id, "unread": of.unread, "lastVisitedAt": instant(of.last_visited_at) });
     Ok(Slice::of(&rows, room, |(id, _)| id.0, one))
 }
 
@@ -214,7 +214,7 @@ fn instant(at: Option<Millis>) -> Value {
 }
 
 fn target(of: Option<&Target>) -> Value {
-    of.map_or(Value::Null, |of| json!({ "type": of.target_type, "id": of.id }))
+    of.map_or(Value::Null, |of| json!({ "type": of.target_type, "externalId": of.id }))
 }
 
 fn switch(of: &Preference) -> Value {

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use entity::ids::{TenantId, UserId};
 use entity::prelude::*;
 use entity::user::Entity as User;
-use entity::{inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span};
+use entity::{
+    contact, inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span,
+};
 use entity::{user, view_visit};
 
 use super::erase::{delete_batch, end_of_sent, erase_sent};
@@ -42,6 +44,7 @@ pub async fn sweep(app: &App) -> Result<u64> {
             found += sweep_gaps(app, gaps, subscription::Column::ChannelId).await?;
             found += sweep_gaps(app, gaps, preference::Column::SubjectId).await?;
             found += sweep_gaps(app, gaps, view_visit::Column::ViewId).await?;
+            found += sweep_gaps(app, gaps, contact::Column::Id).await?;
             found += sweep_gaps(app, gaps, tally_span::Column::AfterSeq).await?;
         }
         after = next;

@@ -37,6 +37,12 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     app.caches.tenants.try_get_with(code.to_owned(), finding).await.map_err(Error::shared)
 }
 
+/// The tenant called `code`, which must be there.
+pub async fn existing(app: &App, code: &str) -> Result<Arc<Tenant>> {
+    find(app, code).await?.ok_or_else(|| Error::not_found("tenant", code))?;
+    named(app, code).await
+}
+
 /// The tenant with this row, which must be there.
 pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
     let code = tenant::Entity::of_tenant(id).select_only().column(Column::Code).into_tuple::<String>();

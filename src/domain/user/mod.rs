@@ -1,5 +1,6 @@
 //! Users: recipients, known by the partner's own id and made when it is first mentioned.
 
+mod contact;
 mod held;
 mod mention;
 mod statement;
@@ -19,6 +20,7 @@ use crate::hub::Notice;
 use crate::model::check;
 
 pub use crate::model::user::{By, Profile};
+pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
 pub use held::{again, gone, held, lost};
 pub use mention::{Window, find, mention, mention_one, mention_within};
 pub use statement::before;
@@ -31,6 +33,8 @@ pub struct ProfileChange {
     pub name: Option<Option<String>>,
     pub avatar_url: Option<Option<String>>,
     pub locale: Option<Option<String>>,
+    /// All of them; where it is left out they stay.
+    pub contacts: Option<Vec<Contact>>,
 }
 
 /// The profiles of users by their rows: a statement for every thousand of them.
@@ -61,7 +65,7 @@ pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Re
 pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Result<Vec<UserId>> {
     check::count("inputs", changes.len(), 1000)?;
     for (place, change) in changes.iter().enumerate() {
-        check_profile(change).map_err(|error| error.within(&format!("inputs[{place}]")))?;
+        change.check().map_err(|error| error.within(&format!("inputs[{place}]")))?;
     }
     again(|| save_all(app, tenant, &changes)).await
 }
@@ -76,6 +80,11 @@ async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Resu
     transaction!(app.db, |txn| {
         for (user, change) in &ordered {
             save_one(txn, tenant, *user, change).await?;
+        }
+        let reached = ordered.iter().filter_map(|(user, change)| Some((*user, change.contacts.as_deref()?)));
+        let reached: Vec<(UserId, &[Contact])> = reached.collect();
+        if !reached.is_empty() {
+            contact::save(txn, tenant, &reached, app.now()).await?;
         }
         // Whoever sent something is shown with it.
         txn.tell(Notice { doubtful: changes.iter().any(tells), ..Notice::of(tenant.id) });
@@ -100,19 +109,33 @@ async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &Pro
     Ok(())
 }
 
-fn check_profile(change: &ProfileChange) -> Result<()> {
-    check::code("id", &change.external_id)?;
-    if let Some(Some(name)) = &change.name {
-        check::title("name", name)?;
-    }
-    if let Some(Some(url)) = &change.avatar_url {
-        check::link("avatarUrl", url)?;
-    }
-    if let Some(Some(locale)) = &change.locale {
-        let subtag = |tag: &str| (1..=8).contains(&tag.len()) && tag.chars().all(|c| c.is_ascii_alphanumeric());
-        if locale.len() > 35 || !locale.split('-').all(subtag) {
-            return Err(Error::bad_input("locale", "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
+impl ProfileChange {
+    /// Refuses what no profile can have.
+    pub fn check(&self) -> Result<()> {
+        check::code("id", &self.external_id)?;
+        if let Some(Some(name)) = &self.name {
+            check::title("name", name)?;
         }
+        if let Some(Some(url)) = &self.avatar_url {
+            check::link("avatarUrl", url)?;
+        }
+        if let Some(Some(locale)) = &self.locale {
+            let subtag = |tag: &str| (1..=8).contains(&tag.len()) && tag.chars().all(|c| c.is_ascii_alphanumeric());
+            if locale.len() > 35 || !locale.split('-').all(subtag) {
+                return Err(Error::bad_input("locale", "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
+            }
+        }
+        check::count("contacts", self.contacts.iter().flatten().count(), CONTACTS)?;
+        Ok(())
     }
-    Ok(())
+
+    /// Whether a profile has it already, as far as one can say: of addresses it says nothing.
+    pub fn is_in(&self, profile: &Profile) -> bool {
+        let fields =
+            [(&self.name, &profile.name), (&self.avatar_url, &profile.avatar_url), (&self.locale, &profile.locale)];
+        let is_in = |(change, is): (&Option<Option<String>>, &Option<String>)| {
+            change.as_ref().is_none_or(|change| change == is)
+        };
+        self.contacts.is_none() && fields.into_iter().all(is_in)
+    }
 }

@@ -6,7 +6,6 @@ use entity::activity_key;
 use entity::ids::{UserId, ViewId};
 use entity::prelude::{Existing, Value, insert};
 use entity::view::Column;
-use sha2::{Digest, Sha256};
 
 use super::{Key, Row, TOUCH, View, Visit, lock, statement};
 use crate::app::App;
@@ -17,6 +16,7 @@ use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
+use crate::model::fingerprint::fingerprint;
 
 /// The most activities of one call.
 const ACTIVITIES: usize = 1000;
@@ -75,13 +75,12 @@ async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<
     let mut actors = user::mention(app, tenant, "inputs", &named).await?.into_iter();
     let draft = |activity: &Activity| {
         let said = serde_json::to_vec(&(&activity.actor, &activity.preview)).map_err(Error::internal)?;
-        let digest = Sha256::digest(said);
         Ok(Draft {
             view: activity.view.clone(),
             actor: activity.actor.as_ref().and_then(|_| actors.next()),
             preview: activity.preview.as_ref().map(ToString::to_string),
             key: activity.idempotency_key.clone(),
-            fingerprint: digest.iter().take(8).fold(0, |sum: i64, byte| sum << 8 | i64::from(*byte)),
+            fingerprint: fingerprint(&said),
         })
     };
     activities.iter().map(draft).collect()
@@ -217,7 +216,7 @@ async fn see(
     }
     let view = |draft: &Draft| {
         let row = rows.get(&draft.view).ok_or_else(|| Error::internal("a view vanished while being written"))?;
-        row.seen(of(draft).and_then(|pair| visits.get(&pair)).copied())
+        row.seen(draft.actor, of(draft).and_then(|pair| visits.get(&pair)).copied())
     };
     drafts.iter().map(view).collect()
 }

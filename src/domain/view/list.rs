@@ -48,7 +48,7 @@ pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], listing: &Listing)
     };
     let mut lists: HashMap<UserId, Vec<View>> = HashMap::with_capacity(users.len());
     for Listed { user_id, row, visit } in listed {
-        lists.entry(user_id).or_default().push(row.seen(Some(visit))?);
+        lists.entry(user_id).or_default().push(row.seen(Some(user_id), Some(visit))?);
     }
     Ok(lists)
 }
@@ -58,7 +58,7 @@ pub async fn after(app: &App, user: UserId, view: ViewId, many: usize) -> Result
     let after = Visits::of_user(user).filter(Column::ViewId.gt(view)).order_by_asc(Column::ViewId);
     let after = after.join(JoinType::InnerJoin, Relation::View.def()).limit(many as u64);
     let found: Vec<Found> = after.into_partial_model().all(&app.db.read).await?;
-    found.into_iter().map(|Found { row, visit }| Ok((row.id, row.seen(visit)?))).collect()
+    found.into_iter().map(|Found { row, visit }| Ok((row.id, row.seen(Some(user), visit)?))).collect()
 }
 
 /// What users have not seen, with the first so many views of each. Who has seen everything is left out.
@@ -71,7 +71,7 @@ pub async fn unread_of(app: &App, users: &[UserId], first: usize) -> Result<Hash
         let unread = unread.entry(user_id).or_default();
         unread.total = of.total;
         if unread.views.len() < first {
-            unread.views.push(row.seen(Some(visit))?);
+            unread.views.push(row.seen(Some(user_id), Some(visit))?);
         }
     }
     Ok(unread)

@@ -71,13 +71,12 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
     }
     let only = if let [user] = rows.as_slice() { Some(*user) } else { None };
     let Found { row, visit } = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
-    row.seen(visit)
+    row.seen(only, visit)
 }
 
 /// Takes users out of a view; who is not in it stays out. The same limits as [`join`]; `NOT_FOUND` where there is no view.
 pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
     may(app, tenant, by, key, users).await?;
-    users.iter().try_for_each(|id| check::code("users", id))?;
     let users: BTreeSet<UserId> = user::find(app, tenant, users).await?.into_values().collect();
     let users: Vec<UserId> = users.into_iter().collect();
     let Found { row, .. } = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
@@ -89,12 +88,13 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
         txn.tell(Notice::visits(tenant.id, row.id, &users));
         Ok(())
     })?;
-    row.seen(None)
+    row.seen(if let [user] = users.as_slice() { Some(*user) } else { None }, None)
 }
 
 async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<()> {
     key.check().map_err(|error| error.within("key"))?;
     check::count("users", users.len(), USERS)?;
+    check::codes("users", users)?;
     if by == By::Themselves && !catalogue::current(app, tenant).await?.is_open(&key.code) {
         return Err(Error::Forbidden(format!("users cannot join or leave views of the code {:?}", key.code)));
     }
@@ -116,7 +116,7 @@ pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Resul
             _ => return Err(key.missing()),
         };
         if let Some((row, visited_at)) = visited {
-            return row.seen(Some(Visit { position: row.position, visited_at: Some(visited_at) }));
+            return row.seen(Some(user), Some(Visit { position: row.position, visited_at: Some(visited_at) }));
         }
     }
     Err(busy())

@@ -20,6 +20,7 @@ use entity::view_visit;
 use sea_orm::sea_query::{ExprTrait, IntoCondition};
 
 use super::tenant::Tenant;
+use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
@@ -65,10 +66,12 @@ struct Found {
 }
 
 impl Row {
-    fn seen(&self, visit: Option<Visit>) -> Result<View> {
+    fn seen(&self, user: Option<UserId>, visit: Option<Visit>) -> Result<View> {
         let latest = self.latest.as_deref().map(serde_json::from_str).transpose();
         Ok(View {
+            row: self.id,
             key: self.key.clone(),
+            user,
             unread: visit.map_or(0, |visit| Ord::max(self.position - visit.position, 0)),
             last_activity_at: self.last_activity_at,
             last_visited_at: visit.and_then(|visit| visit.visited_at),
@@ -85,6 +88,17 @@ async fn find(db: &impl ConnectionTrait, tenant: &Tenant, key: &Key, user: Optio
     let found = Views::of_tenant(tenant.id).join(JoinType::LeftJoin, visit);
     let found = found.filter(Column::Code.eq(&key.code)).filter(Column::ExternalId.eq(&key.id));
     Ok(found.into_partial_model().one(db).await?)
+}
+
+/// A view by its row, as a user sees it who is in it, or as nobody; nothing where there is none, or the user is not in it.
+pub async fn find_by_row(app: &App, tenant: &Tenant, view: ViewId, user: Option<UserId>) -> Result<Option<View>> {
+    let Some(user) = user else {
+        let row: Option<Row> =
+            Views::of_tenant(tenant.id).filter(Column::Id.eq(view)).into_partial_model().one(&app.db.read).await?;
+        return row.map(|row| row.seen(None, None)).transpose();
+    };
+    let next = after(app, user, ViewId(view.0 - 1), 1).await?;
+    Ok(next.into_iter().find(|(row, _)| *row == view).map(|(_, view)| view))
 }
 
 /// The rows of views, locked one after the other in the order of their codes and rows, making those that are missing.

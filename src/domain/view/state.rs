@@ -32,6 +32,7 @@ impl Unseen {
 /// A view as a user sees it, who may not be in it.
 #[derive(Clone, Debug)]
 pub struct ViewState {
+    user: UserId,
     row: Arc<Row>,
     visit: Option<Visit>,
 }
@@ -50,10 +51,10 @@ impl ViewState {
     /// Whoever is not in it sees nothing but its key.
     pub fn view(&self) -> Result<View> {
         if self.visit.is_some() {
-            return self.row.seen(self.visit);
+            return self.row.seen(Some(self.user), self.visit);
         }
-        let key = self.row.key.clone();
-        Ok(View { key, unread: 0, last_activity_at: None, last_visited_at: None, latest: None })
+        let (row, key, user) = (self.row.id, self.row.key.clone(), Some(self.user));
+        Ok(View { row, key, user, unread: 0, last_activity_at: None, last_visited_at: None, latest: None })
     }
 }
 
@@ -85,7 +86,7 @@ pub async fn states(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Has
         for (view, row) in &rows {
             let state = |user: &UserId| {
                 let visit = visits.get(&(*view, *user)).copied();
-                ((*view, *user), ViewState { row: row.clone(), visit })
+                ((*view, *user), ViewState { user: *user, row: row.clone(), visit })
             };
             states.extend(users.iter().map(state));
         }

@@ -14,6 +14,7 @@ use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use parking_lot::Mutex;
 
+use super::account::ViewerAccount;
 use super::admission::Admitted;
 use super::budget::Budget;
 use super::context::Call;
@@ -21,7 +22,6 @@ use super::errors::failed;
 use super::flight::Flight;
 use super::inbox::InboxItem;
 use super::live::ItemEdge;
-use super::overview::Overview;
 use super::plain::Plain;
 use super::view::View;
 use super::viewer::Viewer;
@@ -31,9 +31,10 @@ use crate::auth::Role;
 use crate::domain::inbox::Item;
 use crate::domain::live::{ItemFeed, OverviewFeed, ViewFeed};
 use crate::domain::{overview, view};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::seal::Kind;
-use shared::{Found, NOBODY, Question, Shared, Template};
+pub use shared::NOBODY;
+use shared::{Found, Question, Shared, Template};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
 pub enum Source {
@@ -116,7 +117,7 @@ impl Event {
             Self::Item(item) => vec![(Kind::Cursor, item.seq), (Kind::Item, item.seq)],
             Self::Overview(of) => {
                 let items = of.types.iter().filter_map(|kind| Some((Kind::Item, kind.latest.as_ref()?.seq)));
-                items.chain([(Kind::Cursor, of.cursor)]).collect()
+                items.chain([(Kind::Cursor, of.cursor), (Kind::Viewer, Seq(0))]).collect()
             }
             Self::View(_) => Vec::new(),
         }
@@ -145,22 +146,28 @@ impl<T> Handover<T> {
 struct EventRoot;
 
 #[Object]
+#[expect(clippy::unused_async, reason = "resolvers are asynchronous, and these have nothing to wait for")]
 impl EventRoot {
-    async fn item_received(&self, ctx: &Context<'_>) -> Option<ItemEdge> {
-        let Some(Event::Item(item)) = ctx.data_unchecked::<Handover<Event>>().take() else { return None };
+    async fn item_received(&self, ctx: &Context<'_>) -> Result<ItemEdge> {
+        let Some(Event::Item(item)) = ctx.data_unchecked::<Handover<Event>>().take() else { return Err(lost()) };
         let cursor = Call::of(ctx).tenant.seal.close(Kind::Cursor, item.user.0, item.seq.0);
-        Some(ItemEdge::new(cursor, Plain(InboxItem(item))))
+        Ok(ItemEdge::new(cursor, Plain(InboxItem(item))))
     }
 
-    async fn overview_changed(&self, ctx: &Context<'_>) -> Option<Overview> {
-        let Some(Event::Overview(of)) = ctx.data_unchecked::<Handover<Event>>().take() else { return None };
-        Some(Overview(of))
+    async fn overview_changed(&self, ctx: &Context<'_>) -> Result<ViewerAccount> {
+        let Some(Event::Overview(of)) = ctx.data_unchecked::<Handover<Event>>().take() else { return Err(lost()) };
+        Ok(ViewerAccount::told(of))
     }
 
-    async fn view_changed(&self, ctx: &Context<'_>) -> Option<View> {
-        let Some(Event::View(of)) = ctx.data_unchecked::<Handover<Event>>().take() else { return None };
-        Some(View::from(of))
+    async fn view_changed(&self, ctx: &Context<'_>) -> Result<View> {
+        let Some(Event::View(of)) = ctx.data_unchecked::<Handover<Event>>().take() else { return Err(lost()) };
+        Ok(View(of))
     }
+}
+
+/// An event is under the name of the field that asked for it.
+fn lost() -> Error {
+    Error::internal("an event was asked for under another name than its own")
 }
 
 /// Executes events.

@@ -1,14 +1,54 @@
-//! Bodies of answers: who is being answered, and what of it is not taken yet.
+//! Bodies: how far those of requests were read, who is being answered, and what of that is not taken yet.
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use futures_util::future::AbortHandle;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Frame, Incoming, SizeHint};
 
 use super::line::{Line, UnderWay};
+
+/// The body of a request, which says when it was read to its end.
+#[derive(Debug)]
+pub struct Asking {
+    body: Incoming,
+    is_read: Arc<AtomicBool>,
+}
+
+impl Asking {
+    /// With what becomes true then.
+    pub fn new(body: Incoming) -> (Self, Arc<AtomicBool>) {
+        let is_read = Arc::new(AtomicBool::new(body.is_end_stream()));
+        (Self { body, is_read: is_read.clone() }, is_read)
+    }
+}
+
+impl HttpBody for Asking {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.is_read.store(true, Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
 
 /// What is handed to HTTP/2 at once: as much as one of its frames holds.
 const SLICE_BYTES: usize = 16 * 1024;

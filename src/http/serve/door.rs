@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -31,6 +32,7 @@ pub struct Door {
     hand: Arc<Hand>,
     most: usize,
     is_admin: bool,
+    is_draining: AtomicBool,
     inside: Mutex<Inside>,
 }
 
@@ -72,7 +74,14 @@ impl Door {
 
     fn new(app: &Arc<App>, most: usize, is_admin: bool) -> Arc<Self> {
         let hand = Arc::new(Hand::new(Patience::DEFAULT));
-        Arc::new(Self { app: app.clone(), hand, most, is_admin, inside: Mutex::default() })
+        Arc::new(Self {
+            app: app.clone(),
+            hand,
+            most,
+            is_admin,
+            is_draining: AtomicBool::new(false),
+            inside: Mutex::default(),
+        })
     }
 
     /// How long a second of the hand takes.
@@ -158,9 +167,21 @@ impl Door {
         }
     }
 
-    /// Asks all of them to leave.
+    /// From now on each connection of HTTP/1 ends with its next answer, which says so: whoever is behind it opens the next one
+    /// elsewhere, and none is closed in the moment in which something is sent over it.
+    pub fn drain(&self) {
+        self.is_draining.store(true, Relaxed);
+    }
+
+    /// Whether they do.
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Relaxed)
+    }
+
+    /// Asks all of them to leave but for the newest, which are to be asked a second later: they may have sent a request that is not
+    /// read yet.
     pub fn close(&self) {
-        for line in self.inside.lock().lines.values() {
+        for line in self.inside.lock().lines.values().filter(|line| !line.is_new()) {
             line.tell(Word::Leave);
         }
     }

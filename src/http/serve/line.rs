@@ -124,6 +124,11 @@ impl Line {
         }
     }
 
+    /// Whether no request has come in the first second.
+    pub fn is_new(&self) -> bool {
+        self.protocol.load(Relaxed) == 0 && self.hand.now().saturating_sub(self.rests_since.load(Relaxed)) <= 1
+    }
+
     /// A request has come.
     pub fn begin(self: &Arc<Self>, version: Version) -> UnderWay {
         self.under_way.fetch_add(1, Relaxed);

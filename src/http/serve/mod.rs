@@ -8,12 +8,14 @@ mod stream;
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{Request, Response, header};
+use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -21,11 +23,11 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use body::Answered;
+use body::{Answered, Asking};
 pub use door::Door;
 pub use line::Line;
 use line::Word;
@@ -53,6 +55,16 @@ pub async fn serve(door: Arc<Door>, listener: TcpListener, routes: Router, stop:
     let http = Arc::new(http());
     let routes = TowerToHyperService::new(routes);
     let (open, connected) = watch::channel(());
+    let welcome = |io: TcpStream, peer: SocketAddr| {
+        let Some((line, place)) = door.enter(peer.ip()) else { return };
+        let stream = Stream::new(io, line.clone(), place);
+        let calls = Calls { door: door.clone(), routes: routes.clone(), line };
+        let (http, connected) = (http.clone(), connected.clone());
+        tokio::spawn(async move {
+            converse(&http, stream, calls).await;
+            drop(connected);
+        });
+    };
     let mut seconds = interval(door.second());
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stop = pin!(stop);
@@ -66,16 +78,7 @@ pub async fn serve(door: Arc<Door>, listener: TcpListener, routes: Router, stop:
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((io, peer)) => {
-                let Some((line, place)) = door.enter(peer.ip()) else { continue };
-                let stream = Stream::new(io, line.clone(), place);
-                let calls = Calls { routes: routes.clone(), line };
-                let (http, connected) = (http.clone(), connected.clone());
-                tokio::spawn(async move {
-                    converse(&http, stream, calls).await;
-                    drop(connected);
-                });
-            }
+            Ok((io, peer)) => welcome(io, peer),
             // Those have gone again already.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(error) => {
@@ -84,20 +87,38 @@ pub async fn serve(door: Arc<Door>, listener: TcpListener, routes: Router, stop:
             }
         }
     }
-    drop((listener, connected));
+    // Who waits in the system's line is connected already, and may have sent a request that nobody may send again.
+    for (io, peer) in in_line(listener) {
+        welcome(io, peer);
+    }
+    drop(connected);
     door.close();
     loop {
         tokio::select! {
             () = open.closed() => break,
-            _ = seconds.tick() => door.look(),
+            _ = seconds.tick() => {
+                door.look();
+                door.close();
+            }
         }
     }
+}
+
+/// The connections that nobody has accepted yet. After the last one, or as many as the line holds, nothing listens any more.
+fn in_line(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
+    let listener = listener.into_std().ok();
+    let accepted = std::iter::from_fn(move || listener.as_ref()?.accept().ok()).take(u16::MAX.into());
+    accepted.filter_map(|(io, peer)| {
+        io.set_nonblocking(true).ok()?;
+        Some((TcpStream::from_std(io).ok()?, peer))
+    })
 }
 
 /// HTTP/1 has no timer, for it would set one for each request: the door looks after headers and connections at rest.
 fn http() -> Builder<Streams> {
     let mut http = Builder::new(Streams);
-    http.http1().max_buf_size(HEADER_BYTES);
+    // Some clients look for names of headers by the very letters that they have written, and for others in title case.
+    http.http1().max_buf_size(HEADER_BYTES).preserve_header_case(true).title_case_headers(true);
     http.http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING)
@@ -125,6 +146,7 @@ async fn converse(http: &Builder<Streams>, stream: Stream, calls: Calls) {
 
 /// What answers the requests of a connection.
 struct Calls {
+    door: Arc<Door>,
     routes: TowerToHyperService<Router>,
     line: Arc<Line>,
 }
@@ -139,10 +161,18 @@ impl Service<Request<Incoming>> for Calls {
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(self.line.clone());
         }
-        let answer = self.routes.call(request);
+        let may_leave = request.version() < Version::HTTP_2;
+        let (head, body) = request.into_parts();
+        let (body, is_read) = Asking::new(body);
+        let (answer, door) = (self.routes.call(Request::from_parts(head, body)), self.door.clone());
         // Boxed, so that a connection at rest does not keep room for it.
         Box::pin(async move {
-            let answer = answer.await?;
+            let mut answer = answer.await?;
+            // What is left of a body is in the way of the next request: the connection is closed, and whoever knows asks by another.
+            let is_last = door.is_draining() || !is_read.load(Relaxed);
+            if may_leave && is_last && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
             let cut = CUT.try_with(AbortHandle::clone).ok();
             Ok(answer.map(|body| Answered::new(body, under_way, cut)))
         })

@@ -75,9 +75,6 @@ pub fn upgrade(
         let message = format!("the sub-protocol must be {PROTOCOL}\n");
         return (StatusCode::BAD_REQUEST, message).into_response();
     }
-    if server.sessions.are_stopping() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
-    }
     if !cors::origin_allowed(&server.app.config, headers) {
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }

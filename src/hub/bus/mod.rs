@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
+pub use self::redis::reach;
 use super::{Hub, Notice};
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Metrics;
@@ -33,7 +34,7 @@ const BYTES: usize = 7900;
 /// Where other nodes are told, and heard.
 #[derive(Clone, Debug)]
 pub enum Bus {
-    /// `LISTEN` and `NOTIFY` in the database at this URL.
+    /// `LISTEN` and `NOTIFY` in the database at this URL, past any pooler.
     Postgres(String),
     /// `SUBSCRIBE` and `PUBLISH` on the Redis server at this URL, in a channel of this name.
     Redis { url: String, channel: String },

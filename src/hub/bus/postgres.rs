@@ -1,9 +1,11 @@
 //! `LISTEN` and `NOTIFY`, on two connections of their own.
 
-use sqlx::Connection;
-use sqlx::postgres::{PgConnection, PgListener};
+use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
+
+use crate::error::{Error, Result, words_of};
 
 /// Notifications go to the nodes of one database only, so that one name does for all.
 const CHANNEL: &str = "tidings";
@@ -13,10 +15,13 @@ pub struct Reader(PgListener);
 pub struct Writer(PgConnection);
 
 pub async fn connect(url: &str) -> Result<(Reader, Writer)> {
-    let mut listener = PgListener::connect(url).await.map_err(away)?;
+    let options =
+        PgConnectOptions::from_str(url).map_err(away)?.application_name("tidings bus").extra_float_digits(None);
+    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+    let mut listener = PgListener::connect_with(&pool.connect_lazy_with(options.clone())).await.map_err(away)?;
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await.map_err(away)?;
-    Ok((Reader(listener), Writer(PgConnection::connect(url).await.map_err(away)?)))
+    Ok((Reader(listener), Writer(options.connect().await.map_err(away)?)))
 }
 
 impl Reader {
@@ -37,5 +42,5 @@ impl Writer {
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
 fn away(cause: sqlx::Error) -> Error {
-    Error::Unavailable(cause.to_string())
+    Error::Unavailable(words_of(&cause))
 }

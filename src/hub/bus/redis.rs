@@ -21,6 +21,15 @@ pub async fn connect(url: &str, channel: &str) -> Result<(Reader, Writer)> {
     Ok((Reader(subscriber.into_on_message()), Writer { connection, channel: channel.to_owned() }))
 }
 
+/// What the Redis at a URL says of itself; `Config` where it does not answer.
+pub async fn reach(url: &str) -> Result<String> {
+    let wrong = |error: RedisError| Error::Config(format!("REDIS_URL cannot be used: {error}"));
+    let mut connection = Client::open(url).map_err(wrong)?.get_multiplexed_async_connection().await.map_err(wrong)?;
+    let about: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await.map_err(wrong)?;
+    let version = about.lines().find_map(|line| line.strip_prefix("redis_version:"));
+    Ok(format!("Redis {} answers", version.unwrap_or("of an unknown version").trim()))
+}
+
 impl Reader {
     pub async fn next(&mut self) -> Result<String> {
         let message = self.0.next().await.ok_or_else(|| Error::Unavailable("the connection was lost".into()))?;

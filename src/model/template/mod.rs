@@ -139,6 +139,13 @@ fn cut(title: &str) -> String {
     title.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// A text of a template in this scene, or what is wrong with it.
+pub fn rendered(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Option<String>, String> {
+    let Some(source) = template.source(text) else { return Ok(None) };
+    let rendered = Known::default().render(source, scene, &AtomicUsize::new(0));
+    rendered.map(|rendered| text.shown(&rendered)).map_err(|flaw| format!("{}: {flaw}", text.field()))
+}
+
 /// Refuses what cannot be compiled or is too long.
 pub fn check(template: &Template) -> Result<()> {
     for text in Text::ALL {

@@ -57,3 +57,27 @@ pub struct Connections {
     /// `idle` or `used`.
     pub state: &'static str,
 }
+
+/// How a run of a rule has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Ran {
+    pub outcome: &'static str,
+}
+
+/// What came of a delivery to the outside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Deliveries {
+    /// `webhook` or `email`.
+    pub channel: &'static str,
+    /// `delivered`, `failed`, `dead` or `dropped`.
+    pub outcome: &'static str,
+}
+
+/// How webhook endpoints and mail relays are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Standing {
+    /// `webhook` or `email`.
+    pub channel: &'static str,
+    /// `active`, `failing`, `paused` or `disabled`.
+    pub state: &'static str,
+}

@@ -1,6 +1,7 @@
 //! What the server counts of itself, for Prometheus.
 
 mod labels;
+mod process;
 
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
@@ -11,16 +12,27 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-pub use labels::{Caller, Connections, Http, Published, Requests, Timed, Why};
+pub use labels::{Caller, Connections, Deliveries, Http, Published, Ran, Requests, Standing, Timed, Why};
+use process::Process;
 
 /// Bounds of the histogram of requests, in seconds: an overview takes a millisecond, the longest allowed operation 10 s.
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
+/// Bounds of the histogram of webhooks, in seconds: one at a time takes some tens of milliseconds, and a backlog hours.
+const DELAYS: [f64; 10] = [0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0, 600.0, 3600.0];
+
 /// How often nobody gave a database connection back in time. Of the whole process: it is found out where an error is
 /// made, and no server is known.
 pub static POOL_TIMEOUTS: LazyLock<Counter> = LazyLock::new(Counter::default);
+
+/// The commit that this was built from, where whoever built it has said so.
+const REVISION: &str = match option_env!("TIDINGS_REVISION") {
+    Some(revision) => revision,
+    None => "unknown",
+};
 
 /// The figures of one server, which whatever they are about sets; none of them names a tenant or a user, and no label
 /// has a value that a client chooses.
@@ -51,6 +63,15 @@ pub struct Metrics {
     http_connections_dropped: Family<Why, Counter>,
     /// Notifications that were published.
     pub published: Family<Published, Counter>,
+    /// Runs of rules that have ended.
+    pub rule_runs: Family<Ran, Counter>,
+    /// Webhooks and mail that were tried.
+    pub deliveries: Family<Deliveries, Counter>,
+    /// Seconds from its publication until a webhook's receiver had it, or from when a letter was due until a relay had it, where it was
+    /// taken at the first attempt.
+    pub delivery_delay: Histogram,
+    /// Webhook endpoints and mail relays of all tenants, the same on each node.
+    pub lanes: Family<Standing, Gauge>,
     /// Turns of tenants in what goes on in the background that failed.
     pub tenants_passed_over: Counter,
     /// Inboxes that a sync had something for, or that were moved on in the log by it.
@@ -87,10 +108,17 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("tidings");
+        let mut all = Registry::default();
+        all.register_collector(Box::new(Process::new()));
+        let registry = all.sub_registry_with_prefix("tidings");
+        let built = Info::new([("version", env!("CARGO_PKG_VERSION")), ("revision", REVISION)]);
+        registry.register("build", "What is running", built);
         let request_time: Family<Timed, Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
         let time = "How long queries and mutations took";
         registry.register_with_unit("request", time, Unit::Seconds, request_time.clone());
+        let delivery_delay = Histogram::new(DELAYS);
+        let delay = "How long it took until a receiver of a webhook or a relay had something";
+        registry.register_with_unit("delivery_delay", delay, Unit::Seconds, delivery_delay.clone());
         let bus_lag = Gauge::default();
         let lag = "How long the newest own notice took there and back";
         registry.register_with_unit("bus_lag", lag, Unit::Seconds, bus_lag.clone());
@@ -114,6 +142,10 @@ impl Default for Metrics {
             http_connections_dropped: of
                 .counted("http_connections_dropped", "Connections of clients closed by the server"),
             published: of.counted("published", "Notifications published"),
+            rule_runs: of.counted("rule_runs", "Runs of rules that have ended"),
+            deliveries: of.counted("deliveries", "Webhooks and mail that were tried"),
+            delivery_delay,
+            lanes: of.counted("lanes", "Webhook endpoints and mail relays"),
             tenants_passed_over: of.counted("tenants_passed_over", "Turns of tenants in the background that failed"),
             syncs: of.counted("syncs", "Inboxes brought up to the end of the log"),
             items_made: of.counted("items_made", "Inbox items made by syncs"),
@@ -133,14 +165,20 @@ impl Default for Metrics {
             registry: Registry::default(),
         };
         metrics.bus_connected.set(1);
-        Self { registry: of.0, ..metrics }
+        // An increase shows only in what was there before.
+        for channel in ["webhook", "email"] {
+            for outcome in ["delivered", "failed", "dead", "dropped"] {
+                metrics.deliveries.get_or_create(&Deliveries { channel, outcome }).inc_by(0);
+            }
+        }
+        Self { registry: all, ..metrics }
     }
 }
 
 /// A registry on its way.
-struct Of(Registry);
+struct Of<'a>(&'a mut Registry);
 
-impl Of {
+impl Of<'_> {
     fn counted<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         let metric = M::default();
         self.0.register(name, help, metric.clone());

@@ -14,8 +14,7 @@ on_every_database! {
         let sent = announce(&operator, input).await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["tpyo"]);
         app.advance(TimeDelta::minutes(1));
-        let content = json!({ "title": "typo", "body": null });
-        let amended = update(&operator, &sent["id"], json!({ "content": content })).await;
+        let amended = update(&operator, &sent["id"], json!({ "title": "typo", "body": null, "clear": ["BODY"] })).await;
         assert_eq!(amended["updatedAt"], json!(app.now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)));
         let query = "{ viewer { inbox { nodes { title body link data updatedAt } } overview { types { latest { title } } } } }";
         for user in ["ada", "ben"] {
@@ -37,13 +36,13 @@ on_every_database! {
         operator.announce("news", everyone(), "stays").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["stays", "to all", "by name", "dear Ada", "a comment"]);
         // They listen no more, and still must lose it.
-        let leave = "mutation { unsubscribe(input: { target: { type: \"doc\", id: \"7\" } }) { removedCount } }";
+        let leave = "mutation { unsubscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { everything: true } }) { removedCount } }";
         app.user("ada").ask(leave, json!({})).await;
-        app.user("ada").mark("archive", json!({ "ids": [app.user("ada").items(json!({})).await[1]["id"]] })).await;
+        app.user("ada").mark("archiveItems", json!({ "ids": [app.user("ada").items(json!({})).await[1]["id"]] })).await;
 
-        let query = "{ notifications(first: 10) { nodes { id title } } }";
+        let query = "{ sentNotifications(first: 10) { nodes { id title } } }";
         let list = operator.ask(query, json!({})).await;
-        for node in list["notifications"]["nodes"].as_array().unwrap() {
+        for node in list["sentNotifications"]["nodes"].as_array().unwrap() {
             if node["title"] != "stays" {
                 assert_eq!(retract(&operator, &node["id"]).await["status"], "RETRACTED");
             }
@@ -53,7 +52,7 @@ on_every_database! {
         assert_eq!(retract(&operator, &all["id"]).await, once, "retracting twice is the same as once");
         for user in ["ada", "ben", "newcomer"] {
             assert_eq!(app.user(user).titles(json!({})).await, ["stays"]);
-            assert!(app.user(user).titles(json!({ "archived": true })).await.is_empty());
+            assert!(app.user(user).titles(json!({ "state": "ARCHIVED" })).await.is_empty());
             assert_eq!(app.user(user).overview().await.last().unwrap(), "= 1");
         }
     }
@@ -99,13 +98,13 @@ on_every_database! {
         operator.define_type("news").await;
         let node = app.listen().await;
         let sent = announce(&operator, json!({ "content": { "title": "tpyo" } })).await;
-        let query = "subscription { overviewChanged { unread { count } types { latest { title } } } }";
+        let query = "subscription { overviewChanged { overview { unread { count } types { latest { title } } } } }";
         let mut ada = Socket::subscribed(&node.address, &app.user("ada").token, query, json!({})).await;
-        assert_eq!(ada.data().await["overviewChanged"]["types"][0]["latest"]["title"], "tpyo");
-        update(&operator, &sent["id"], json!({ "content": { "title": "typo" } })).await;
-        assert_eq!(ada.data().await["overviewChanged"]["types"][0]["latest"]["title"], "typo");
+        assert_eq!(ada.data().await["overviewChanged"]["overview"]["types"][0]["latest"]["title"], "tpyo");
+        update(&operator, &sent["id"], json!({ "title": "typo" })).await;
+        assert_eq!(ada.data().await["overviewChanged"]["overview"]["types"][0]["latest"]["title"], "typo");
         retract(&operator, &sent["id"]).await;
-        assert_eq!(ada.data().await["overviewChanged"], json!({ "unread": { "count": 0 }, "types": [{ "latest": null }] }));
+        assert_eq!(ada.data().await["overviewChanged"]["overview"], json!({ "unread": { "count": 0 }, "types": [{ "latest": null }] }));
         drop(ada);
         node.stop().await;
     }
@@ -115,7 +114,7 @@ on_every_database! {
         operator.define_type("news").await;
         let sent = announce(&operator, json!({})).await;
         let item = app.user("ada").items(json!({})).await[0]["id"].clone();
-        let node = "query($id: ID!) { node(id: $id) { id ... on Notification { status } ... on InboxItem { title } } }";
+        let node = "query($id: ID!) { node(id: $id) { id ... on SentNotification { status } ... on InboxItem { title } } }";
         assert_eq!(app.user("ada").ask(node, json!({ "id": item })).await["node"]["title"], "hello");
         assert_eq!(app.user("ben").ask(node, json!({ "id": item })).await["node"], Value::Null);
         let stranger = app.stranger("operator", tidings::auth::Role::Admin);

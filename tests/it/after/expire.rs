@@ -17,7 +17,7 @@ on_every_database! {
         assert_eq!(app.user("ada").titles(json!({})).await.len(), 3);
         update(&operator, &longer["id"], json!({ "expiresAt": in_hours(5) })).await;
         update(&operator, &shorter["id"], json!({ "expiresAt": in_hours(2) })).await;
-        assert_eq!(update(&operator, &for_good["id"], json!({ "expiresAt": null })).await["expiresAt"], Value::Null);
+        assert_eq!(update(&operator, &for_good["id"], json!({ "clear": ["EXPIRES_AT"] })).await["expiresAt"], Value::Null);
         app.advance(TimeDelta::hours(3));
         for user in ["ada", "newcomer"] {
             assert_eq!(app.user(user).titles(json!({})).await, ["for good", "longer"]);
@@ -37,7 +37,7 @@ on_every_database! {
         let instant = |hours: i64| json!((app.now() + TimeDelta::hours(hours)).to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
         assert_eq!(look_at(&operator, &later["id"]).await["expiresAt"], instant(1));
         assert_eq!(update(&operator, &later["id"], json!({ "expiresAt": instant(9) })).await["expiresAt"], instant(9));
-        assert_eq!(update(&operator, &later["id"], json!({ "expiresAt": null })).await["expiresAt"], instant(1));
+        assert_eq!(update(&operator, &later["id"], json!({ "clear": ["EXPIRES_AT"] })).await["expiresAt"], instant(1));
     }
 
     async fn a_live_overview_changes_when_something_expires(app) {
@@ -45,9 +45,9 @@ on_every_database! {
         operator.define_type("news").await;
         announce(&operator, json!({ "expiresAt": (app.now() + TimeDelta::hours(1)).to_rfc3339() })).await;
         let node = app.listen().await;
-        let query = "subscription { overviewChanged { unread { count } } }";
+        let query = "subscription { overviewChanged { overview { unread { count } } } }";
         let mut ada = Socket::subscribed(&node.address, &app.user("ada").token, query, json!({})).await;
-        assert_eq!(ada.data().await["overviewChanged"]["unread"]["count"], 1);
+        assert_eq!(ada.data().await["overviewChanged"]["overview"]["unread"]["count"], 1);
         // Tokens are by the clock that is set, too.
         app.advance(TimeDelta::minutes(59));
         app.advance(TimeDelta::minutes(1));

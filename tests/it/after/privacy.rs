@@ -9,20 +9,20 @@ use crate::support::{Socket, TestApp, everyone, on_every_database};
 async fn furnish(app: &TestApp) {
     let operator = app.admin();
     operator.define_type("news").await;
-    operator.ask("mutation { saveUsers(inputs: [{ id: \"ada\", name: \"Ada L.\" }]) { id } }", json!({})).await;
-    operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
-    operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
+    operator.ask("mutation { saveUserProfiles(inputs: [{ id: \"ada\", name: \"Ada L.\" }]) { id } }", json!({})).await;
+    operator.ask("mutation { saveUserGroup(code: \"team\") { code } }", json!({})).await;
+    operator.ask("mutation { addUserGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
     app.user("ada").subscribe("7", &["comment"]).await;
-    app.user("ada").ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
-    app.user("ben").ask("mutation { follow(user: \"ada\") { id } }", json!({})).await;
+    app.user("ada").ask("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await;
+    app.user("ben").ask("mutation { followUser(user: \"ada\") { user { id } } }", json!({})).await;
     app.user("ada")
         .ask(
-            "mutation { updatePreferences(actions: [{ code: \"like\", enabled: false }]) { actions { code } } }",
+            "mutation { updatePreferences(actions: [{ code: \"like\", enabled: false }]) { preferences { actions { code } } } }",
             json!({}),
         )
         .await;
     app.service()
-        .ask("mutation { joinView(key: { code: \"chat\", id: \"1\" }, users: [\"ada\"]) { id } }", json!({}))
+        .ask("mutation { joinView(key: { code: \"chat\", externalId: \"1\" }, users: [\"ada\"]) { view { externalId } } }", json!({}))
         .await;
     operator.announce("news", everyone(), "to all").await;
     operator.message("news", "ada", "dear Ada").await;
@@ -38,9 +38,9 @@ on_every_database! {
         let all = app.service().ask(query, json!({ "id": "ada" })).await["exportUser"].take();
         assert_eq!((&all["id"], &all["name"], &all["groups"]), (&json!("ada"), &json!("Ada L."), &json!(["team"])));
         assert_eq!(all["following"], json!(["ben"]));
-        assert_eq!(all["subscriptions"][0]["target"], json!({ "type": "doc", "id": "7" }));
+        assert_eq!(all["subscriptions"][0]["target"], json!({ "type": "doc", "externalId": "7" }));
         assert_eq!(all["preferences"]["actions"], json!([{ "code": "like", "enabled": false, "own": true }]));
-        assert_eq!(all["views"][0]["id"], "1");
+        assert_eq!(all["views"][0]["externalId"], "1");
         let titles: Vec<&Value> = all["inbox"].as_array().unwrap().iter().map(|item| &item["title"]).collect();
         assert_eq!(titles, ["dear Ada", "to all"]);
         assert!(all["inbox"][0]["readAt"].is_string());
@@ -60,7 +60,7 @@ on_every_database! {
                 let content = json!({ "title": format!("{sender} {number}") });
                 json!({ "message": { "type": kind, "receiver": "ada", "sender": sender, "content": content } })
             };
-            let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+            let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
             service.ask(send, json!({ "inputs": (0..sends).map(input).collect::<Vec<_>>() })).await;
         }
         for target in 0..6 {
@@ -68,7 +68,7 @@ on_every_database! {
             let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
             app.user("ada").subscribe(&format!("long {target}"), &actions).await;
         }
-        app.user("ada").mark("archive", json!({ "matching": { "types": ["letter"] } })).await;
+        app.user("ada").mark("archiveItems", json!({ "matching": { "types": ["letter"] } })).await;
         // Of numbers that were given out and are none any more, many are passed over.
         app.by_hand("UPDATE tenant SET last_notification_id = 250000").await;
 
@@ -109,24 +109,24 @@ on_every_database! {
         furnish(app).await;
         let node = app.listen().await;
         let mut session = Socket::feed(&node.address, &app.user("ada").token, json!({})).await;
-        let erase = "mutation($id: ID!) { eraseUser(id: $id) }";
+        let erase = "mutation($id: ID!) { eraseUser(id: $id) { erasedId } }";
         assert!(app.user("ada").refused(erase, json!({ "id": "ada" })).await.starts_with("FORBIDDEN"));
         let stranger = app.stranger("shop", tidings::auth::Role::Service);
-        assert_eq!(stranger.ask(erase, json!({ "id": "ada" })).await["eraseUser"], false);
-        assert_eq!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"], true);
+        assert!(stranger.ask(erase, json!({ "id": "ada" })).await["eraseUser"]["erasedId"].is_null());
+        assert_eq!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"]["erasedId"], "ada");
         assert_eq!(session.hear().await["type"], "error");
-        assert_eq!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"], false);
+        assert!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"]["erasedId"].is_null());
 
-        let told = "{ user(id: \"ada\") { id } exportUser(id: \"ada\") groups { memberCount } }";
+        let told = "{ inboxUser(id: \"ada\") { user { id } } exportUser(id: \"ada\") userGroups { memberCount } }";
         let data = app.service().ask(told, json!({})).await;
-        assert_eq!(data, json!({ "user": null, "exportUser": null, "groups": [{ "memberCount": 0 }] }));
+        assert_eq!(data, json!({ "inboxUser": null, "exportUser": null, "userGroups": [{ "memberCount": 0 }] }));
         let query = "{ viewer { inbox { nodes { title sender { id } } } following { nodes { id } } } }";
         let data = app.user("ben").ask(query, json!({})).await;
         let said = json!({ "title": "Ada said so", "sender": null });
         assert_eq!(data["viewer"]["inbox"]["nodes"][0], said, "a follower keeps what the erased user did");
         assert_eq!(data["viewer"]["following"]["nodes"], json!([]));
-        let list = app.admin().ask("{ notifications(first: 10) { nodes { title sender { id } } } }", json!({})).await;
-        assert_eq!(list["notifications"]["nodes"].as_array().unwrap().len(), 2, "the message to her has gone");
+        let list = app.admin().ask("{ sentNotifications(first: 10) { nodes { title sender { id } } } }", json!({})).await;
+        assert_eq!(list["sentNotifications"]["nodes"].as_array().unwrap().len(), 2, "the message to her has gone");
 
         // Somebody of the same name is somebody new.
         assert_eq!(app.user("ada").titles(json!({})).await, ["to all"]);
@@ -140,19 +140,19 @@ on_every_database! {
         furnish(app).await;
         let other = TestApp::configured(app.app.config.clone()).await;
         assert_eq!(other.user("ada").titles(json!({})).await.len(), 2);
-        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
-        let subscribe = "mutation { subscribe(input: { target: { type: \"doc\", id: \"7\" }, actions: [\"like\"] }) { createdCount } }";
+        app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
+        let subscribe = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { actions: [\"like\"] } }) { createdCount } }";
         assert!(other.user("ada").refused(subscribe, json!({})).await.starts_with("UNAVAILABLE"));
         // By which it knows: whoever has the id now is somebody new.
-        assert_eq!(other.user("ada").ask(subscribe, json!({})).await["subscribe"]["createdCount"], 1);
+        assert_eq!(other.user("ada").ask(subscribe, json!({})).await["subscribeTopic"]["createdCount"], 1);
         assert_eq!(other.user("ada").titles(json!({})).await, ["to all"]);
 
-        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
         let (_, answer) = other.user("ada").send("{ viewer { inbox { nodes { title } } overview { unread { count } } } }", json!({})).await;
         assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
         assert_eq!(other.user("ada").overview().await, ["news: 1 (to all)", "= 1"]);
 
-        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
         other.service().message("news", "ada", "dear new Ada").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["dear new Ada", "to all"]);
         other.app.db.close().await;

@@ -18,18 +18,18 @@ on_every_database! {
     async fn it_goes_out_when_it_is_due_to_whoever_listens_then(app) {
         let operator = app.admin();
         operator.define_type("news").await;
-        operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
+        operator.ask("mutation { saveUserGroup(code: \"team\") { code } }", json!({})).await;
         let later = in_minutes(app, 10);
         let scheduled = announce(&operator, json!({ "publishAt": later, "content": { "title": "to all" } })).await;
         assert_eq!(scheduled["status"], "SCHEDULED");
         assert_eq!(scheduled["publishedAt"], Value::Null);
         announce(&operator, json!({ "publishAt": later, "audience": { "groups": ["team"] }, "content": { "title": "to the team" } })).await;
         announce(&operator, json!({ "publishAt": later, "audience": { "users": ["ada", "cleo"] }, "content": { "title": "by name" } })).await;
-        let reminder = "mutation($input: ReminderInput!) { sendReminder(input: $input) { notification { id } } }";
-        let input = json!({ "type": "news", "target": { "type": "doc", "id": "7" }, "action": "comment", "sender": "ben",
+        let reminder = "mutation($input: SendReminderInput!) { sendReminder(input: $input) { notification { id } } }";
+        let input = json!({ "type": "news", "target": { "type": "doc", "externalId": "7" }, "action": "comment", "sender": "ben",
                             "content": { "title": "a comment" }, "publishAt": later });
         operator.ask(reminder, json!({ "input": input })).await;
-        let message = "mutation($input: MessageInput!) { sendMessage(input: $input) { notification { id } } }";
+        let message = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
         let input = json!({ "type": "news", "receiver": "ada", "content": { "title": "dear Ada" }, "publishAt": later });
         operator.ask(message, json!({ "input": input })).await;
 
@@ -37,7 +37,7 @@ on_every_database! {
         assert_eq!(publish_due(&app.app).await.unwrap(), 0);
         // Subscribed and joined in between.
         app.user("ada").subscribe("7", &["comment"]).await;
-        operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
+        operator.ask("mutation { addUserGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
         assert!(app.user("ada").titles(json!({})).await.is_empty());
 
         app.advance(TimeDelta::minutes(10));
@@ -57,7 +57,7 @@ on_every_database! {
         operator.define_type("news").await;
         let first = announce(&operator, json!({ "publishAt": in_minutes(app, 10), "content": { "title": "draft", "body": "stays" } })).await;
         let second = announce(&operator, json!({ "publishAt": in_minutes(app, 10), "content": { "title": "never" } })).await;
-        let moved = update(&operator, &first["id"], json!({ "publishAt": in_minutes(app, 30), "content": { "title": "final" } })).await;
+        let moved = update(&operator, &first["id"], json!({ "publishAt": in_minutes(app, 30), "title": "final" })).await;
         assert_eq!((moved["title"].as_str(), moved["body"].as_str()), (Some("final"), Some("stays")));
         assert_eq!(retract(&operator, &second["id"]).await["status"], "RETRACTED");
         app.advance(TimeDelta::minutes(20));
@@ -77,7 +77,7 @@ on_every_database! {
     async fn what_cannot_be_is_refused_and_a_key_sends_once(app) {
         let operator = app.admin();
         operator.define_type("news").await;
-        let send = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { replayed notification { id status } } }";
+        let send = "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed notification { id status } } }";
         let input = |publish: i64, expire: i64| {
             json!({ "input": { "type": "news", "audience": { "everyone": true }, "content": { "title": "x" },
                     "publishAt": in_minutes(app, publish), "expiresAt": in_minutes(app, expire), "idempotencyKey": "k" } })
@@ -90,7 +90,7 @@ on_every_database! {
         let again = operator.ask(send, input(10, 20)).await;
         assert_eq!(again["sendAnnouncement"]["replayed"], true);
         assert_eq!(again["sendAnnouncement"]["notification"], first["sendAnnouncement"]["notification"]);
-        let patch = "mutation($id: ID!, $input: NotificationPatch!) { updateNotification(id: $id, input: $input) { id } }";
+        let patch = "mutation($id: ID!, $input: NotificationPatch!) { updateSentNotification(id: $id, input: $input) { id } }";
         let id = first["sendAnnouncement"]["notification"]["id"].clone();
         let too_late = json!({ "id": id, "input": { "publishAt": in_minutes(app, 30) } });
         assert!(operator.refused(patch, too_late.clone()).await.starts_with("BAD_USER_INPUT"), "it would expire before");
@@ -98,7 +98,7 @@ on_every_database! {
         publish_due(&app.app).await.unwrap();
         assert!(operator.refused(patch, too_late).await.starts_with("CONFLICT"));
         app.advance(TimeDelta::minutes(15));
-        let text = json!({ "id": id, "input": { "content": { "title": "y" } } });
+        let text = json!({ "id": id, "input": { "title": "y" } });
         assert!(operator.refused(patch, text.clone()).await.starts_with("CONFLICT"), "it has expired");
         assert!(app.user("ada").refused(patch, text.clone()).await.starts_with("FORBIDDEN"));
         assert!(app.stranger("operator", tidings::auth::Role::Admin).refused(patch, text).await.starts_with("NOT_FOUND"));
@@ -111,7 +111,7 @@ on_every_database! {
         let all = announce(&operator, json!({ "publishAt": later, "expiresAt": end })).await;
         let by_name = json!({ "publishAt": later, "expiresAt": end, "audience": { "users": ["ada", "ben"] } });
         let named = announce(&operator, by_name).await;
-        let message = "mutation($input: MessageInput!) { sendMessage(input: $input) { notification { id } } }";
+        let message = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
         let input = json!({ "type": "news", "receiver": "ada", "content": { "title": "dear Ada" },
                             "publishAt": later, "expiresAt": end });
         let message = operator.ask(message, json!({ "input": input })).await;
@@ -172,7 +172,8 @@ async fn survives_kill(kind: Kind) {
     app.admin().define_type("news").await;
     let (service, reader) = (app.service().token.clone(), app.user("ada").token.clone());
     let mut server = Process::start(&database.url).await;
-    let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
+    let send =
+        "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
     for round in 0..4 {
         let now = tidings::clock::calendar(tidings::clock::Clock::System.now());
         let due = (now + TimeDelta::milliseconds(600)).to_rfc3339();

@@ -15,8 +15,8 @@ async fn stats(app: &TestApp, id: &Value) -> String {
 }
 
 async fn notification(app: &TestApp, title: &str) -> Value {
-    let data = app.admin().ask("{ notifications(first: 50) { nodes { id title } } }", json!({})).await;
-    let nodes = data["notifications"]["nodes"].as_array().unwrap().clone();
+    let data = app.admin().ask("{ sentNotifications(first: 50) { nodes { id title } } }", json!({})).await;
+    let nodes = data["sentNotifications"]["nodes"].as_array().unwrap().clone();
     nodes.into_iter().find(|node| node["title"] == title).unwrap()["id"].take()
 }
 
@@ -26,9 +26,9 @@ on_every_database! {
         for kind in ["news", "muted"] {
             operator.define_type(kind).await;
         }
-        operator.ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
-        operator.ask("mutation { addGroupMembers(code: \"team\", users: [\"ada\", \"ben\"]) { code } }", json!({})).await;
-        app.user("cleo").ask("mutation { updatePreferences(types: [{ code: \"muted\", enabled: false }]) { types { code } } }", json!({})).await;
+        operator.ask("mutation { saveUserGroup(code: \"team\") { code } }", json!({})).await;
+        operator.ask("mutation { addUserGroupMembers(code: \"team\", users: [\"ada\", \"ben\"]) { code } }", json!({})).await;
+        app.user("cleo").ask("mutation { updatePreferences(types: [{ code: \"muted\", enabled: false }]) { preferences { types { code } } } }", json!({})).await;
         app.user("ada").subscribe("7", &["comment"]).await;
         app.user("ben").subscribe("7", &["comment"]).await;
         let fresh = announce(&operator, json!({})).await;
@@ -56,14 +56,14 @@ on_every_database! {
     async fn a_send_answers_with_what_was_delivered(app) {
         let operator = app.admin();
         operator.define_type("news").await;
-        app.user("cleo").ask("mutation { updatePreferences(types: [{ code: \"news\", enabled: false }]) { types { code } } }", json!({})).await;
+        app.user("cleo").ask("mutation { updatePreferences(types: [{ code: \"news\", enabled: false }]) { preferences { types { code } } } }", json!({})).await;
         let message = |to: &str| json!({ "message": { "type": "news", "receiver": to, "content": { "title": to } } });
         let named = |to: &[&str]| {
             json!({ "announcement": { "type": "news", "audience": { "users": to }, "content": { "title": "named" } } })
         };
         let inputs = json!([message("ada"), message("cleo"), named(&["ada", "cleo", "dan"]), named(&["cleo"]), message("dan")]);
-        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id stats { audienceSize deliveredCount } } } }";
-        let sent = app.service().ask(query, json!({ "inputs": inputs })).await["sendMany"].take();
+        let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id stats { audienceSize deliveredCount } } } }";
+        let sent = app.service().ask(query, json!({ "inputs": inputs })).await["sendNotifications"].take();
         let counts: Vec<String> = sent.as_array().unwrap().iter().map(|of| {
             let stats = &of["notification"]["stats"];
             format!("{}/{}", stats["audienceSize"], stats["deliveredCount"])
@@ -102,7 +102,7 @@ on_every_database! {
         cleo.mark("markRead", json!({ "matching": {} })).await;
         cleo.mark("markUnread", json!({ "ids": [item] })).await;
         cleo.mark("markRead", json!({ "matching": {} })).await;
-        cleo.mark("archive", json!({ "matching": {} })).await;
+        cleo.mark("archiveItems", json!({ "matching": {} })).await;
         cleo.mark("deleteItems", json!({ "ids": [item] })).await;
         assert_eq!(stats(app, id).await, "3/3/3");
         assert_eq!(stats(app, &notification(app, "more").await).await, "3/1/1");

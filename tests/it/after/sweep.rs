@@ -60,13 +60,15 @@ on_every_database! {
     async fn an_action_goes_when_nothing_names_it_any_more(app) {
         let operator = app.admin();
         operator.define_type("news").await;
-        let prefer = |code: &str, enabled: Value| json!({ "actions": [{ "code": code, "enabled": enabled }] });
-        let own = "mutation($actions: [PreferenceInput!]) { updatePreferences(actions: $actions) { actions { code } } }";
-        let default = "mutation($actions: [PreferenceInput!]) { saveDefaultPreferences(actions: $actions) }";
+        let off = |code: &str| json!({ "actions": [{ "code": code, "enabled": false }] });
+        let own = "mutation($actions: [NotificationPreferenceInput!], $resetActions: [String!]) { \
+            updatePreferences(actions: $actions, resetActions: $resetActions) { preferences { actions { code } } } }";
+        let default = "mutation($actions: [NotificationPreferenceInput!], $resetActions: [String!]) { \
+            saveDefaultPreferences(actions: $actions, resetActions: $resetActions) { actions { code } } }";
         operator.remind("news", "7", "sent", None, "once").await;
-        app.user("ada").ask(own, prefer("preferred", json!(false))).await;
-        operator.ask(default, prefer("by default", json!(false))).await;
-        let send = "mutation($at: DateTime!) { sendReminder(input: { type: \"news\", target: { type: \"doc\", id: \"7\" }, \
+        app.user("ada").ask(own, off("preferred")).await;
+        operator.ask(default, off("by default")).await;
+        let send = "mutation($at: DateTime!) { sendReminder(input: { type: \"news\", target: { type: \"doc\", externalId: \"7\" }, \
             action: \"scheduled\", content: { title: \"later\" }, publishAt: $at }) { notification { id } } }";
         operator.ask(send, json!({ "at": (app.now() + TimeDelta::days(50)).to_rfc3339() })).await;
         app.advance(TimeDelta::days(29));
@@ -77,16 +79,16 @@ on_every_database! {
 
         operator.remind("news", "7", "sent", None, "again").await;
         operator.remind("news", "7", "preferred", None, "as well").await;
-        let query = "{ notifications(filter: { statuses: [PUBLISHED] }) { nodes { action } } }";
+        let query = "{ sentNotifications(filter: { statuses: [PUBLISHED] }) { nodes { action } } }";
         let actions = json!([{ "action": "preferred" }, { "action": "sent" }]);
-        assert_eq!(operator.ask(query, json!({})).await["notifications"]["nodes"], actions);
-        app.user("ada").ask(own, prefer("preferred", Value::Null)).await;
-        operator.ask(default, prefer("by default", Value::Null)).await;
+        assert_eq!(operator.ask(query, json!({})).await["sentNotifications"]["nodes"], actions);
+        app.user("ada").ask(own, json!({ "resetActions": ["preferred"] })).await;
+        operator.ask(default, json!({ "resetActions": ["by default"] })).await;
         app.advance(TimeDelta::days(31));
         assert_eq!(sweep(&app.app).await.unwrap().actions, 3);
-        let scheduled = "{ notifications(filter: { statuses: [SCHEDULED] }) { nodes { action } } }";
+        let scheduled = "{ sentNotifications(filter: { statuses: [SCHEDULED] }) { nodes { action } } }";
         let actions = json!([{ "action": "scheduled" }]);
-        assert_eq!(operator.ask(scheduled, json!({})).await["notifications"]["nodes"], actions);
+        assert_eq!(operator.ask(scheduled, json!({})).await["sentNotifications"]["nodes"], actions);
     }
 
     async fn what_is_sent_while_actions_are_swept_keeps_its_own(app) {
@@ -101,9 +103,9 @@ on_every_database! {
             }));
             let (_, swept) = join(sending, sweep(&app.app)).await;
             swept.unwrap();
-            let query = "{ notifications(filter: { statuses: [PUBLISHED] }, first: 6) { nodes { action } } }";
+            let query = "{ sentNotifications(filter: { statuses: [PUBLISHED] }, first: 6) { nodes { action } } }";
             let data = operator.ask(query, json!({})).await;
-            let sent = data["notifications"]["nodes"].as_array().unwrap();
+            let sent = data["sentNotifications"]["nodes"].as_array().unwrap();
             assert!(sent.len() == 6 && sent.iter().all(|of| of["action"].is_string()), "round {round}: {data}");
         }
         other.app.db.close().await;
@@ -128,7 +130,7 @@ on_every_database! {
         let for_good = announce(&operator, json!({ "expiresAt": in_hours(1), "content": { "title": "for good" } })).await;
         app.user("ada").overview().await;
         update(&operator, &longer["id"], json!({ "expiresAt": in_hours(9) })).await;
-        update(&operator, &for_good["id"], json!({ "expiresAt": null })).await;
+        update(&operator, &for_good["id"], json!({ "clear": ["EXPIRES_AT"] })).await;
         app.advance(TimeDelta::hours(2));
         assert_eq!(sweep(&app.app).await.unwrap().items, 1);
         assert_eq!(app.user("ada").titles(json!({})).await, ["for good", "longer"]);
@@ -152,7 +154,7 @@ on_every_database! {
     async fn an_inbox_of_many_batches_is_right_all_along(app) {
         let operator = app.admin();
         operator.define_type("news").await;
-        let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+        let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
         for _ in 0..5 {
             let input = json!({ "announcement": { "type": "news", "audience": everyone(), "content": { "title": "old" } } });
             operator.ask(send, json!({ "inputs": vec![input; 1000] })).await;
@@ -177,21 +179,21 @@ on_every_database! {
     async fn channels_that_nobody_uses_go(app) {
         app.admin().define_type("comment").await;
         let ada = app.user("ada");
-        let leave = |target: &'static str| format!("mutation {{ unsubscribe(input: {{ target: {{ type: \"doc\", id: \"{target}\" }} }}) {{ removedCount }} }}");
+        let leave = |target: &'static str| format!("mutation {{ unsubscribeTopic(input: {{ target: {{ type: \"doc\", externalId: \"{target}\" }}, what: {{ everything: true }} }}) {{ removedCount }} }}");
         for target in ["heard", "silent", "left"] {
             ada.subscribe(target, &["comment"]).await;
         }
         for followed in ["ben", "cleo"] {
-            ada.ask(&format!("mutation {{ follow(user: \"{followed}\") {{ id }} }}"), json!({})).await;
+            ada.ask(&format!("mutation {{ followUser(user: \"{followed}\") {{ user {{ id }} }} }}"), json!({})).await;
         }
-        app.service().ask("mutation { saveGroup(code: \"team\") { code } }", json!({})).await;
-        let group = "mutation { subscribe(input: { target: { type: \"doc\", id: \"grouped\" }, actions: [\"comment\"], group: \"team\" }) { createdCount } }";
+        app.service().ask("mutation { saveUserGroup(code: \"team\") { code } }", json!({})).await;
+        let group = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"grouped\" }, what: { actions: [\"comment\"] }, who: { group: \"team\" } }) { createdCount } }";
         app.service().ask(group, json!({})).await;
         app.service().remind("comment", "left", "comment", None, "a comment").await;
         for target in ["silent", "left"] {
             ada.ask(&leave(target), json!({})).await;
         }
-        ada.ask("mutation { unfollow(user: \"ben\") { id } }", json!({})).await;
+        ada.ask("mutation { unfollowUser(user: \"ben\") { user { id } } }", json!({})).await;
         assert_eq!(sweep(&app.app).await.unwrap().channels, 2, "the silent one, and Ben's");
         app.advance(TimeDelta::days(31));
         assert_eq!(sweep(&app.app).await.unwrap().channels, 1, "the one she left, with the last that was said there");
@@ -206,7 +208,7 @@ on_every_database! {
     async fn a_channel_that_is_listened_to_while_it_is_swept_is_heard(app) {
         app.admin().define_type("comment").await;
         let ada = app.user("ada");
-        let leave = "mutation { unsubscribe(input: { target: { type: \"doc\", id: \"7\" } }) { removedCount } }";
+        let leave = "mutation { unsubscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { everything: true } }) { removedCount } }";
         for round in 0..20 {
             let (created, swept) = tokio::join!(ada.subscribe("7", &["comment"]), sweep(&app.app));
             swept.unwrap();

@@ -103,13 +103,13 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, queue: &Queue) {
             { "reminder": remind },
             { "message": { "type": "release", "receiver": receiver, "content": content("m"), "expiresAt": expires_at } },
         ]);
-        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
+        let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
         let data = node.service().ask(query, json!({ "inputs": inputs })).await;
         let others = READERS.into_iter().filter(|user| *user != receiver).collect();
         let to = [("a", READERS.to_vec()), ("r", others), ("m", vec![receiver])];
         let mut queue = queue.lock().expect("nobody panics");
         for (place, (part, to)) in to.into_iter().enumerate() {
-            let id = data["sendMany"][place]["notification"]["id"].as_str().expect("it has an id").to_owned();
+            let id = data["sendNotifications"][place]["notification"]["id"].as_str().expect("it has an id").to_owned();
             queue.push_back(Sent { id, title: title(part), to, expires_at, is_retracted: false });
         }
     }
@@ -134,13 +134,13 @@ async fn operate(nodes: [&TestApp; 2], queue: &Queue, is_sent: &AtomicBool) -> V
                 tick(nodes, TICK);
             }
             None if was_sent => return done,
-            None => drop(operator.ask("{ groups { code } }", json!({})).await),
+            None => drop(operator.ask("{ userGroups { code } }", json!({})).await),
         }
     }
 }
 
 async fn retract(operator: &Actor<'_>, sent: &mut Sent) {
-    operator.ask("mutation($id: ID!) { retractNotification(id: $id) { status } }", json!({ "id": sent.id })).await;
+    operator.ask("mutation($id: ID!) { retractSentNotification(id: $id) { status } }", json!({ "id": sent.id })).await;
     sent.is_retracted = true;
 }
 
@@ -148,9 +148,10 @@ async fn retract(operator: &Actor<'_>, sent: &mut Sent) {
 async fn amend(operator: &Actor<'_>, sent: &mut Sent, turn: usize) {
     let hours = [None, Some(1), Some(24)][turn % 3];
     let expires_at = hours.map(|hours| operator.app.now() + TimeDelta::hours(hours));
+    let patch = expires_at.map_or_else(|| json!({ "clear": ["EXPIRES_AT"] }), |at| json!({ "expiresAt": at }));
     let query =
-        "mutation($id: ID!, $at: DateTime) { updateNotification(id: $id, input: { expiresAt: $at }) { status } }";
-    let (_, answer) = operator.send(query, json!({ "id": sent.id, "at": expires_at })).await;
+        "mutation($id: ID!, $of: NotificationPatch!) { updateSentNotification(id: $id, input: $of) { status } }";
+    let (_, answer) = operator.send(query, json!({ "id": sent.id, "of": patch })).await;
     match answer["errors"][0]["extensions"]["code"].as_str() {
         None => sent.expires_at = expires_at,
         Some("CONFLICT") => assert!(sent.expires_at.is_some_and(|at| at <= operator.app.now()), "{answer:#}"),
@@ -169,7 +170,7 @@ async fn read(node: &TestApp, user: &str, is_over: &AtomicBool) {
             0 => drop(user.overview().await),
             1 => drop(user.mark("markRead", json!({ "matching": {} })).await),
             2 => drop(user.mark("markUnread", ids(3)).await),
-            3 => drop(user.mark("archive", ids(1)).await),
+            3 => drop(user.mark("archiveItems", ids(1)).await),
             _ => drop(user.mark("markRead", ids(2)).await),
         }
         turn += 1;
@@ -192,7 +193,7 @@ async fn check(app: &TestApp, user: &str, sent: &[Sent]) -> Vec<String> {
     let mut items = app.user(user).items(json!({})).await;
     let unread = items.iter().filter(|item| item["isRead"] == json!(false)).count();
     assert_eq!(app.user(user).overview().await.last(), Some(&format!("= {unread}")), "{user}'s list and overview");
-    items.extend(app.user(user).items(json!({ "archived": true })).await);
+    items.extend(app.user(user).items(json!({ "state": "ARCHIVED" })).await);
     let mut delivered: Vec<String> = items.iter().map(title).collect();
     let mut wanted: Vec<String> =
         sent.iter().filter(|of| of.is_there(app) && of.to.contains(&user)).map(|of| of.title.clone()).collect();
@@ -210,10 +211,10 @@ impl Sent {
 
 /// Of what is still there the counts are exact; of the rest they are as far as it came.
 async fn check_stats(app: &TestApp, sent: &[Sent], readers: &HashMap<String, u64>) {
-    let query = "query($id: ID!) { notification(id: $id) { status stats { deliveredCount readCount } } }";
+    let query = "query($id: ID!) { sentNotification(id: $id) { status stats { deliveredCount readCount } } }";
     for of in sent {
         let data = app.admin().ask(query, json!({ "id": of.id })).await;
-        let stats = &data["notification"]["stats"];
+        let stats = &data["sentNotification"]["stats"];
         let number = |name: &str| stats[name].as_u64().expect("it is a count");
         let (delivered, read, all) = (number("deliveredCount"), number("readCount"), of.to.len() as u64);
         if of.is_there(app) {

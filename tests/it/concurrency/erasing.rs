@@ -51,7 +51,7 @@ on_every_database! {
             json!({ "announcement": { "type": "release", "audience": everyone(), "content": content } })
         }).collect();
         for _ in 0..3 {
-            let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+            let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
             app.service().ask(query, json!({ "inputs": inputs })).await;
         }
         let acme = tenant::named(&app.app, "acme").await.unwrap();
@@ -72,8 +72,8 @@ on_every_database! {
                 assert_eq!(privacy::erase(&app.app, &acme, "ada").await.unwrap(), is_there);
             }
             assert_eq!(left(app).await, Vec::<String>::new());
-            let stats = "{ notifications(first: 1, filter: { kinds: [MESSAGE] }) { nodes { title } } }";
-            assert_eq!(app.admin().ask(stats, json!({})).await["notifications"]["nodes"], json!([]));
+            let stats = "{ sentNotifications(first: 1, filter: { kinds: [MESSAGE] }) { nodes { title } } }";
+            assert_eq!(app.admin().ask(stats, json!({})).await["sentNotifications"]["nodes"], json!([]));
         }
         other.app.db.close().await;
     }
@@ -98,10 +98,10 @@ on_every_database! {
         app.admin().define_type("release").await;
         app.service().announce("release", everyone(), "read by Ada").await;
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
-        app.service().ask("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
         tidings::domain::tally::count(&app.app).await.unwrap();
-        let query = "{ notifications(first: 1) { nodes { stats { deliveredCount readCount } } } }";
-        let stats = app.admin().ask(query, json!({})).await["notifications"]["nodes"][0]["stats"].take();
+        let query = "{ sentNotifications(first: 1) { nodes { stats { deliveredCount readCount } } } }";
+        let stats = app.admin().ask(query, json!({})).await["sentNotifications"]["nodes"][0]["stats"].take();
         assert_eq!(stats, json!({ "deliveredCount": 1, "readCount": 1 }));
     }
 }
@@ -111,14 +111,14 @@ on_every_database! {
 async fn furnish(app: &TestApp) {
     let ada = app.user("ada");
     ada.subscribe("plan", &["comment"]).await;
-    ada.ask("mutation { follow(user: \"ben\") { id } }", json!({})).await;
+    ada.ask("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await;
     ada.ask(
-        "mutation { updatePreferences(actions: [{ code: \"like\", enabled: false }]) { actions { code } } }",
+        "mutation { updatePreferences(actions: [{ code: \"like\", enabled: false }]) { preferences { actions { code } } } }",
         json!({}),
     )
     .await;
     let service = app.service();
-    service.ask("mutation { joinView(key: { code: \"chat\", id: \"1\" }, users: [\"ada\"]) { id } }", json!({})).await;
+    service.ask("mutation { joinView(key: { code: \"chat\", externalId: \"1\" }, users: [\"ada\"]) { view { externalId } } }", json!({})).await;
     service.message("release", "ada", "dear Ada").await;
     service.remind("release", "plan", "comment", Some("ada"), "Ada said so").await;
     let at = json!({ "at": (app.now() + chrono::TimeDelta::days(1)).to_rfc3339() });
@@ -194,16 +194,16 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
                 json!({ "announcement": { "type": "release", "audience": { "users": [to, "eve"] }, "content": content } })
             }
             _ => {
-                let target = json!({ "type": "doc", "id": "plan" });
+                let target = json!({ "type": "doc", "externalId": "plan" });
                 json!({ "reminder": { "type": "release", "target": target, "action": "comment", "sender": by, "content": content } })
             }
         };
         let began = ticks.now();
-        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { stats { deliveredCount } } } }";
+        let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { stats { deliveredCount } } } }";
         let answer = node.service().ask(query, json!({ "inputs": [input] })).await;
         let span = Span { began, ended: ticks.now() };
         if sender % 3 < 2 {
-            let delivered = &answer["sendMany"][0]["notification"]["stats"]["deliveredCount"];
+            let delivered = &answer["sendNotifications"][0]["notification"]["stats"]["deliveredCount"];
             assert_eq!(delivered, if sender.is_multiple_of(3) { 1 } else { 2 }, "{title}");
             sent.push(Sent { title, to, span });
         }
@@ -216,10 +216,10 @@ async fn erase(node: &TestApp, user: &str, ticks: &Ticks, is_over: &AtomicBool) 
     let mut erased = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
         let began = ticks.now();
-        node.service().ask("mutation($id: ID!) { eraseUser(id: $id) }", json!({ "id": user })).await;
+        node.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
         erased.push(Span { began, ended: ticks.now() });
         // What is read meanwhile gives the senders time.
-        node.service().ask("{ groups { memberCount } }", json!({})).await;
+        node.service().ask("{ userGroups { memberCount } }", json!({})).await;
     }
     erased
 }
@@ -228,9 +228,9 @@ async fn erase(node: &TestApp, user: &str, ticks: &Ticks, is_over: &AtomicBool) 
 async fn live(node: &TestApp, user: &str, is_over: &AtomicBool) {
     let queries = [
         "{ viewer { overview { unread { count } } inbox(first: 5) { nodes { title } } } }",
-        "mutation { subscribe(input: { target: { type: \"doc\", id: \"plan\" }, actions: [\"comment\"] }) { createdCount } }",
+        "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"plan\" }, what: { actions: [\"comment\"] } }) { createdCount } }",
         "mutation { markRead(select: { matching: {} }) { changedCount } }",
-        "mutation { follow(user: \"eve\") { id } }",
+        "mutation { followUser(user: \"eve\") { user { id } } }",
     ];
     for query in queries.iter().cycle() {
         if is_over.load(Ordering::SeqCst) {

@@ -15,13 +15,13 @@ on_every_database! {
         let other = second_node(app).await;
         let nodes = [app, other.as_ref().unwrap_or(app)];
         app.admin().define_type("release").await;
-        app.service().ask("mutation { saveGroup(code: \"crew\") { code } }", json!({})).await;
+        app.service().ask("mutation { saveUserGroup(code: \"crew\") { code } }", json!({})).await;
         let saving = join_all((0..8).map(|saver| async move {
             for round in 0..5 * rounds(app) {
                 let code = json!({ "code": format!("{saver}-{round}"), "title": "of today" });
-                let query = "mutation($code: String!, $title: String) { saveGroup(code: $code, title: $title) { code title } }";
+                let query = "mutation($code: String!, $title: String) { saveUserGroup(code: $code, title: $title) { code title } }";
                 let saved = nodes[saver % 2].service().ask(query, code.clone()).await;
-                assert_eq!(saved["saveGroup"], code);
+                assert_eq!(saved["saveUserGroup"], code);
             }
         }));
         let sending = join_all((0..8_usize).map(|sender| async move {
@@ -32,14 +32,14 @@ on_every_database! {
         }));
         join(saving, sending).await;
         assert_eq!(app.user("ada").titles(json!({})).await.len(), 6 * 3 * rounds(app));
-        let groups = app.service().ask("{ groups { code } }", json!({})).await;
-        assert_eq!(groups["groups"].as_array().unwrap().len(), 8 * 5 * rounds(app) + 1);
+        let groups = app.service().ask("{ userGroups { code } }", json!({})).await;
+        assert_eq!(groups["userGroups"].as_array().unwrap().len(), 8 * 5 * rounds(app) + 1);
     }
 
     async fn who_is_added_to_a_group_and_has_never_looked_costs_nothing_until_then(app) {
         let service = app.service();
         app.admin().define_type("release").await;
-        service.ask("mutation { saveGroup(code: \"crew\") { code } }", json!({})).await;
+        service.ask("mutation { saveUserGroup(code: \"crew\") { code } }", json!({})).await;
         service.announce("release", json!({ "groups": ["crew"] }), "before they came").await;
         let announcement = |number: usize| {
             let content = json!({ "title": format!("{number}") });
@@ -47,13 +47,13 @@ on_every_database! {
         };
         for half in [0..MANY / 2, MANY / 2..MANY] {
             let inputs: Vec<Value> = half.map(announcement).collect();
-            let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+            let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
             service.ask(query, json!({ "inputs": inputs })).await;
         }
         let users: Vec<String> = (0..MANY).map(|number| format!("user {number}")).collect();
-        let add = "mutation($users: [ID!]!) { addGroupMembers(code: \"crew\", users: $users) { memberCount } }";
+        let add = "mutation($users: [ID!]!) { addUserGroupMembers(code: \"crew\", users: $users) { memberCount } }";
         let (statements, added) = app.statements_of(service.ask(add, json!({ "users": users }))).await;
-        assert_eq!(added["addGroupMembers"]["memberCount"], MANY);
+        assert_eq!(added["addUserGroupMembers"]["memberCount"], MANY);
         assert!(statements <= 60, "{statements} statements");
         assert_eq!(many(app, "inbox_item").await, 0);
 
@@ -67,15 +67,15 @@ on_every_database! {
     async fn a_deleted_group_leaves_no_members_once_they_have_what_was_sent_to_it(app) {
         let service = app.service();
         app.admin().define_type("release").await;
-        service.ask("mutation { saveGroup(code: \"crew\") { code } saveView: saveGroup(code: \"quiet\") { code } }", json!({})).await;
-        let add = "mutation { addGroupMembers(code: \"crew\", users: [\"ada\", \"bob\", \"cyd\"]) { code } \
-            other: addGroupMembers(code: \"quiet\", users: [\"ada\", \"bob\"]) { code } }";
+        service.ask("mutation { saveUserGroup(code: \"crew\") { code } saveView: saveUserGroup(code: \"quiet\") { code } }", json!({})).await;
+        let add = "mutation { addUserGroupMembers(code: \"crew\", users: [\"ada\", \"bob\", \"cyd\"]) { code } \
+            other: addUserGroupMembers(code: \"quiet\", users: [\"ada\", \"bob\"]) { code } }";
         service.ask(add, json!({})).await;
         service.announce("release", json!({ "groups": ["crew"] }), "to the crew").await;
         app.user("ada").overview().await;
-        let add = "mutation { addGroupMembers(code: \"crew\", users: [\"dan\"]) { code } }";
+        let add = "mutation { addUserGroupMembers(code: \"crew\", users: [\"dan\"]) { code } }";
         service.ask(add, json!({})).await;
-        service.ask("mutation { deleteGroup(code: \"crew\") other: deleteGroup(code: \"quiet\") }", json!({})).await;
+        service.ask("mutation { deleteUserGroup(code: \"crew\") { deletedId } other: deleteUserGroup(code: \"quiet\") { deletedId } }", json!({})).await;
 
         // Not before it is counted.
         pending::work(&app.app).await.unwrap();
@@ -102,12 +102,12 @@ on_every_database! {
         let service = app.service();
         app.admin().define_type("release").await;
         for code in ["crew", "quiet"] {
-            service.ask("mutation($code: String!) { saveGroup(code: $code) { code } }", json!({ "code": code })).await;
-            let add = "mutation($code: String!) { addGroupMembers(code: $code, users: [\"ada\", \"bob\"]) { code } }";
+            service.ask("mutation($code: String!) { saveUserGroup(code: $code) { code } }", json!({ "code": code })).await;
+            let add = "mutation($code: String!) { addUserGroupMembers(code: $code, users: [\"ada\", \"bob\"]) { code } }";
             service.ask(add, json!({ "code": code })).await;
         }
         service.announce("release", everyone(), "to all").await;
-        let remove = "mutation($code: String!) { removeGroupMembers(code: $code, users: [\"ada\", \"bob\"]) { memberCount } }";
+        let remove = "mutation($code: String!) { removeUserGroupMembers(code: $code, users: [\"ada\", \"bob\"]) { memberCount } }";
         service.ask(remove, json!({ "code": "quiet" })).await;
         assert_eq!(many(app, "inbox_item").await, 0, "there is nothing that they could lose");
         service.announce("release", json!({ "groups": ["crew"] }), "to the crew").await;

@@ -54,18 +54,18 @@ on_every_database! {
         app.admin().define_type("release").await;
         for round in 0..10 * rounds(app) {
             let group = json!({ "code": format!("crew{round}") });
-            service.ask("mutation($code: String!) { saveGroup(code: $code) { code } }", group.clone()).await;
-            let add = r#"mutation($code: String!) { addGroupMembers(code: $code, users: ["ada"]) { code } }"#;
+            service.ask("mutation($code: String!) { saveUserGroup(code: $code) { code } }", group.clone()).await;
+            let add = r#"mutation($code: String!) { addUserGroupMembers(code: $code, users: ["ada"]) { code } }"#;
             service.ask(add, group.clone()).await;
-            let target = json!({ "type": "doc", "id": group["code"] });
-            let input = json!({ "target": target, "actions": ["comment"], "group": group["code"] });
-            let subscribe = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
+            let target = json!({ "type": "doc", "externalId": group["code"] });
+            let input = json!({ "target": target, "what": { "actions": ["comment"] }, "who": { "group": group["code"] } });
+            let subscribe = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
             let deletion = async {
                 // Each time a little later, so that the two meet at different points.
                 for _ in 0..round % 12 {
-                    deleter.ask("{ groups { code } }", json!({})).await;
+                    deleter.ask("{ userGroups { code } }", json!({})).await;
                 }
-                deleter.ask("mutation($code: String!) { deleteGroup(code: $code) }", group.clone()).await;
+                deleter.ask("mutation($code: String!) { deleteUserGroup(code: $code) { deletedId } }", group.clone()).await;
             };
             join(service.send(subscribe, json!({ "input": input })), deletion).await;
             let title = format!("of {round}");
@@ -78,9 +78,9 @@ on_every_database! {
 async fn prepare(app: &TestApp) {
     app.admin().define_type("release").await;
     let service = app.service();
-    service.ask(r#"mutation { saveGroup(code: "crew") { code } }"#, json!({})).await;
-    let input = json!({ "target": { "type": "doc", "id": "plan" }, "actions": ["comment"], "group": "crew" });
-    let query = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
+    service.ask(r#"mutation { saveUserGroup(code: "crew") { code } }"#, json!({})).await;
+    let input = json!({ "target": { "type": "doc", "externalId": "plan" }, "what": { "actions": ["comment"] }, "who": { "group": "crew" } });
+    let query = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
     service.ask(query, json!({ "input": input })).await;
 }
 
@@ -89,7 +89,7 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
     for round in 0..2 * rounds {
         let title = format!("{sender}/{round}");
         let began = ticks.now();
-        let query = "mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }";
+        let query = "mutation($input: SendReminderInput!) { sendReminder(input: $input) { replayed } }";
         node.service().ask(query, json!({ "input": reminder(&title, Some("eve")) })).await;
         sent.push((title, Span { began, ended: ticks.now() }));
     }
@@ -107,7 +107,7 @@ async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &Ato
             node.user(user).overview().await;
         } else {
             // Nobody syncs their inbox before they cease to hear.
-            node.service().ask("{ groups { memberCount } }", json!({})).await;
+            node.service().ask("{ userGroups { memberCount } }", json!({})).await;
         }
         let start = ticks.now();
         cease(&node.user(user), &node.service(), user, way).await;
@@ -119,9 +119,9 @@ async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &Ato
 async fn begin(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
     match way {
         Way::Subscription => assert_eq!(user.subscribe("plan", &["comment"]).await, 1),
-        Way::Follow => drop(user.ask(r#"mutation { follow(user: "eve") { id } }"#, json!({})).await),
+        Way::Follow => drop(user.ask(r#"mutation { followUser(user: "eve") { user { id } } }"#, json!({})).await),
         Way::Group => {
-            let query = r#"mutation($users: [ID!]!) { addGroupMembers(code: "crew", users: $users) { code } }"#;
+            let query = r#"mutation($users: [ID!]!) { addUserGroupMembers(code: "crew", users: $users) { code } }"#;
             service.ask(query, json!({ "users": [id] })).await;
         }
     }
@@ -130,12 +130,13 @@ async fn begin(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
 async fn cease(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
     match way {
         Way::Subscription => {
-            let query = "mutation($input: UnsubscribeInput!) { unsubscribe(input: $input) { removedCount } }";
-            user.ask(query, json!({ "input": { "target": { "type": "doc", "id": "plan" } } })).await;
+            let query = "mutation($input: UnsubscribeTopicInput!) { unsubscribeTopic(input: $input) { removedCount } }";
+            let input = json!({ "target": { "type": "doc", "externalId": "plan" }, "what": { "everything": true } });
+            user.ask(query, json!({ "input": input })).await;
         }
-        Way::Follow => drop(user.ask(r#"mutation { unfollow(user: "eve") { id } }"#, json!({})).await),
+        Way::Follow => drop(user.ask(r#"mutation { unfollowUser(user: "eve") { user { id } } }"#, json!({})).await),
         Way::Group => {
-            let query = r#"mutation($users: [ID!]!) { removeGroupMembers(code: "crew", users: $users) { code } }"#;
+            let query = r#"mutation($users: [ID!]!) { removeUserGroupMembers(code: "crew", users: $users) { code } }"#;
             service.ask(query, json!({ "users": [id] })).await;
         }
     }

@@ -89,7 +89,7 @@ async fn send(node: &TestApp, sender: usize, ledger: &Ledger) {
                 &USERS
             }
             1 => {
-                let query = "mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }";
+                let query = "mutation($input: SendReminderInput!) { sendReminder(input: $input) { replayed } }";
                 node.service().ask(query, json!({ "input": reminder(&title, None) })).await;
                 &USERS
             }

@@ -78,8 +78,8 @@ async fn prepare(app: &TestApp) {
     app.user("ada").subscribe("plan", &["comment"]).await;
     app.user("bob").subscribe("plan", &["comment"]).await;
     let service = app.service();
-    service.ask(r#"mutation { saveGroup(code: "crew") { code } }"#, json!({})).await;
-    service.ask(r#"mutation { addGroupMembers(code: "crew", users: ["cyd"]) { code } }"#, json!({})).await;
+    service.ask(r#"mutation { saveUserGroup(code: "crew") { code } }"#, json!({})).await;
+    service.ask(r#"mutation { addUserGroupMembers(code: "crew", users: ["cyd"]) { code } }"#, json!({})).await;
 }
 
 /// One after the other, each when the one before is acknowledged.
@@ -103,7 +103,7 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
             ),
         };
         let began = ticks.now();
-        let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+        let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
         node.service().ask(query, json!({ "inputs": inputs })).await;
         let span = Span { began, ended: ticks.now() };
         sent.extend(to.into_iter().map(|(part, to)| Sent { title: title(part), to, span }));
@@ -152,7 +152,7 @@ async fn send_keyed(node: &TestApp, key: &str, title: &str) -> Result<Value, Str
     let content = json!({ "title": title });
     let input = json!({ "type": "release", "audience": everyone(), "content": content, "idempotencyKey": key });
     let query =
-        "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { replayed notification { id } } }";
+        "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed notification { id } } }";
     let (_, answer) = node.service().send(query, json!({ "input": input })).await;
     match answer["errors"][0]["extensions"]["code"].as_str() {
         Some(code) => Err(code.to_owned()),

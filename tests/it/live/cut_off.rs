@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{Actor, OVERVIEWS, PATIENCE, Socket, TestApp, everyone, on_every_database};
 
-const SUBSCRIBE: &str = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
-const MARK: &str = "mutation($select: ItemSelector!) { markRead(select: $select) { changedCount } }";
+const SUBSCRIBE: &str = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
+const MARK: &str = "mutation($select: InboxItemSelector!) { markRead(select: $select) { changedCount } }";
 const AMEND: &str =
-    "mutation($id: ID!, $title: String) { updateNotification(id: $id, input: { content: { title: $title } }) { id } }";
+    "mutation($id: ID!, $title: String) { updateSentNotification(id: $id, input: { title: $title }) { id } }";
 
 fn topic(target: &str) -> Value {
-    json!({ "input": { "target": { "type": "doc", "id": target }, "actions": ["comment"] } })
+    json!({ "input": { "target": { "type": "doc", "externalId": target }, "what": { "actions": ["comment"] } } })
 }
 
 /// Sends a request, and goes away after so many milliseconds.
@@ -37,7 +37,7 @@ async fn cut_off(address: &str, actor: &Actor<'_>, (query, variables): (&str, Va
 
 /// The overview as a stream has it.
 async fn fresh(user: &Actor<'_>) -> Value {
-    let query = OVERVIEWS.replace("subscription { overviewChanged {", "{ viewer { overview {") + " }";
+    let query = OVERVIEWS.replace("subscription { overviewChanged {", "{ viewer {");
     let mut overview = user.ask(&query, json!({})).await["viewer"]["overview"].take();
     overview["cursor"].take();
     overview
@@ -52,7 +52,7 @@ async fn comes_to_show(stream: &mut Socket, user: &Actor<'_>, app: &TestApp) {
         // As each second does.
         live::poll(&app.app, &app.live).await.expect("the log can be looked at");
         if let Ok(mut data) = timeout(Duration::from_millis(100), stream.data()).await {
-            shown = data["overviewChanged"].take();
+            shown = data["overviewChanged"]["overview"].take();
             shown["cursor"].take();
         }
     }
@@ -69,10 +69,10 @@ async fn titles_until(feed: &mut Socket, last: &str) -> Vec<String> {
 
 /// The targets that somebody is subscribed to.
 async fn targets(user: &Actor<'_>) -> Vec<String> {
-    let query = "{ viewer { subscriptions(first: 200) { nodes { target { id } } } } }";
+    let query = "{ viewer { subscriptions(first: 200) { nodes { target { externalId } } } } }";
     let data = user.ask(query, json!({})).await;
     let nodes = data["viewer"]["subscriptions"]["nodes"].as_array().expect("it is a list");
-    nodes.iter().map(|node| node["target"]["id"].as_str().expect("it has an id").to_owned()).collect()
+    nodes.iter().map(|node| node["target"]["externalId"].as_str().expect("it has an id").to_owned()).collect()
 }
 
 /// An operator's announcement, somebody with two streams, and what they do elsewhere.

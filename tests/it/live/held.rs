@@ -14,7 +14,7 @@ async fn held(kind: Kind) {
         let mut ada = Socket::feed(&node.address, &app.user("ada").token, json!({})).await;
         let mut bob = Socket::feed(&node.address, &app.user("bob").token, json!({})).await;
         let mut overviews = Socket::open(&node.address, &app.user("bob").token).await;
-        overviews.subscribe("o", "subscription { overviewChanged { unread { count } } }", json!({})).await;
+        overviews.subscribe("o", "subscription { overviewChanged { overview { unread { count } } } }", json!({})).await;
         overviews.data().await;
         app.service().announce("news", everyone(), "before").await;
         assert_eq!((ada.title().await, bob.title().await), ("before".into(), "before".into()));
@@ -31,7 +31,7 @@ async fn held(kind: Kind) {
         let mut eve = Socket::feed(&node.address, &app.user("eve").token, json!({})).await;
         app.service().message("news", "eve", "to eve").await;
         while eve.title().await != "to eve" {}
-        while overviews.data().await["overviewChanged"]["unread"]["count"] != 6 {}
+        while overviews.data().await["overviewChanged"]["overview"]["unread"]["count"] != 6 {}
         assert!(ada.is_silent(1).await);
         holder.rollback().await.unwrap();
         for number in 0..5 {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Actor, ITEMS, OVERVIEWS, Socket, TestApp, VIEWS, everyone, on_every_database};
 
 async fn messages(app: &TestApp, many: usize) {
-    let query = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+    let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
     let input = |place: usize| json!({ "message": { "type": "chat", "receiver": "ada", "content": { "title": place.to_string() } } });
     app.service().ask(query, json!({ "inputs": (0..many).map(input).collect::<Vec<_>>() })).await;
 }

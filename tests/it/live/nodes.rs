@@ -21,7 +21,7 @@ async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&Te
     database.remove().await;
 }
 
-const TOTAL: &str = "subscription { overviewChanged { total { count } } }";
+const TOTAL: &str = "subscription { overviewChanged { overview { total { count } } } }";
 
 /// What is done on one node reaches the sessions of the other.
 async fn both_hear(one: &TestApp, other: &TestApp) {
@@ -46,10 +46,10 @@ async fn both_hear(one: &TestApp, other: &TestApp) {
     assert_eq!(views.view().await, ("team".into(), 0, String::new()));
     record(one, &[activity("team", Some("ben"), "hi")]).await;
     assert_eq!(views.view().await, ("team".into(), 1, "hi".into()));
-    while total.data().await["overviewChanged"]["total"]["count"] != 2 {}
+    while total.data().await["overviewChanged"]["overview"]["total"]["count"] != 2 {}
     visit(&one.user("ada"), "team").await;
     assert_eq!(views.view().await, ("team".into(), 0, "hi".into()));
-    while total.data().await["overviewChanged"]["total"]["count"] != 1 {}
+    while total.data().await["overviewChanged"]["overview"]["total"]["count"] != 1 {}
     one.service().ask(LEAVE, json!({ "key": key("team"), "users": ["ada"] })).await;
     assert_eq!(views.view().await, ("team".into(), 0, String::new()));
     drop((items, overview, views, total));

@@ -76,11 +76,11 @@ async fn queries_mutations_and_errors_travel_on_a_socket_too() {
         let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
         socket.say(json!({ "type": "ping", "payload": { "any": 1 } })).await;
         assert_eq!(socket.hear().await, json!({ "type": "pong" }));
-        socket.subscribe("q", "{ viewer { id } }", json!({})).await;
-        assert_eq!(socket.data().await, json!({ "viewer": { "id": "ada" } }));
+        socket.subscribe("q", "{ viewer { user { id } } }", json!({})).await;
+        assert_eq!(socket.data().await, json!({ "viewer": { "user": { "id": "ada" } } }));
         assert_eq!(socket.hear().await, json!({ "type": "complete", "id": "q" }));
-        socket.subscribe("m", "mutation { markSeen { unread { count } } }", json!({})).await;
-        assert_eq!(socket.data().await["markSeen"]["unread"]["count"], 0);
+        socket.subscribe("m", "mutation { markSeen { viewer { overview { unread { count } } } } }", json!({})).await;
+        assert_eq!(socket.data().await["markSeen"]["viewer"]["overview"]["unread"]["count"], 0);
         assert_eq!(socket.hear().await["type"], "complete");
         socket.subscribe("e", "{ nonsense }", json!({})).await;
         let refusal = socket.hear().await;
@@ -209,14 +209,14 @@ async fn the_token_of_the_upgrade_counts_where_the_init_has_none() {
         let mut socket = upgraded(&app.user("ada").token).await;
         socket.say(json!({ "type": "connection_init" })).await;
         assert_eq!(socket.hear().await["type"], "connection_ack");
-        socket.subscribe("q", "{ viewer { id } }", json!({})).await;
-        assert_eq!(socket.data().await, json!({ "viewer": { "id": "ada" } }));
+        socket.subscribe("q", "{ viewer { user { id } } }", json!({})).await;
+        assert_eq!(socket.data().await, json!({ "viewer": { "user": { "id": "ada" } } }));
 
         let mut other = upgraded(&app.user("ada").token).await;
         other.say(init(&app.user("bob").token)).await;
         assert_eq!(other.hear().await["type"], "connection_ack");
-        other.subscribe("q", "{ viewer { id } }", json!({})).await;
-        assert_eq!(other.data().await, json!({ "viewer": { "id": "bob" } }));
+        other.subscribe("q", "{ viewer { user { id } } }", json!({})).await;
+        assert_eq!(other.data().await, json!({ "viewer": { "user": { "id": "bob" } } }));
 
         let mut forged = upgraded("forged").await;
         forged.say(json!({ "type": "connection_init" })).await;
@@ -252,7 +252,7 @@ async fn a_subscription_is_written_as_any_query_and_has_one_field() {
             }
             assert_eq!(edge, json!({ "__typename": "InboxItemEdge", "node": node }), "{message}");
         }
-        for query in ["subscription { itemReceived { cursor } overviewChanged { cursor } }", "subscription { __typename }"] {
+        for query in ["subscription { itemReceived { cursor } overviewChanged { overview { cursor } } }", "subscription { __typename }"] {
             socket.subscribe("e", query, json!({})).await;
             let refusal = socket.hear().await;
             assert_eq!(refusal["payload"][0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED", "{refusal}");

@@ -19,8 +19,8 @@ on_every_database! {
         app.admin().define_type("release").await;
         let users: Vec<String> = (0..MANY).map(|number| format!("u{number}")).collect();
         let inputs: Vec<Value> = users.iter().map(|id| json!({ "id": id })).collect();
-        app.service().ask("mutation($i: [UserInput!]!) { saveUsers(inputs: $i) { id } }", json!({ "i": inputs })).await;
-        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { cursor } } }";
+        app.service().ask("mutation($i: [UserProfileInput!]!) { saveUserProfiles(inputs: $i) { id } }", json!({ "i": inputs })).await;
+        let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { cursor } } }";
         let cursors = app.service().ask(query, json!({ "ids": users })).await;
         app.service().announce("release", everyone(), "missed").await;
 
@@ -28,7 +28,7 @@ on_every_database! {
         let other = app.beside().await;
         let node = other.listen().await;
         let come_back = async |(place, user): (usize, &String)| {
-            let after = &cursors["users"][place]["overview"]["cursor"];
+            let after = &cursors["inboxUsers"][place]["overview"]["cursor"];
             let token = app.user(user).token;
             let mut socket = Socket::subscribed(&node.address, &token, ITEMS, json!({ "after": after })).await;
             assert_eq!(socket.title().await, "missed");
@@ -75,7 +75,8 @@ async fn a_slow_reader_is_told_to_resume_and_costs_nobody_anything() {
         let mut quick = Socket::feed(&node.address, &app.user("bob").token, json!({})).await;
         // More than the buffers of both ends hold, and then more than the server keeps.
         let body = "x".repeat(16 * 1024);
-        let announce = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+        let announce =
+            "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
         for batch in 0..40 {
             let input = |number| {
                 let content = json!({ "title": format!("{}", batch * 25 + number), "body": body });
@@ -175,7 +176,7 @@ async fn survives_a_kill(kind: Kind) {
 async fn send_all(address: &str, sender: usize, sent: &AtomicUsize) {
     let token = token("shop", Role::Service);
     let client = reqwest::Client::new();
-    let query = "mutation($i: AnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
+    let query = "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
     for number in 0..EACH {
         let title = format!("{sender}/{number}");
         let input = json!({ "type": "release", "audience": everyone(), "content": { "title": title }, "idempotencyKey": title });

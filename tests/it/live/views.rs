@@ -11,8 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::support::{Kind, Listening, OVERVIEWS, PATIENCE, Socket, TestApp, VIEWS, on_every_database, with};
 use crate::view::{JOIN, LEAVE, RECORD, activity, join, key, open, record, visit};
 
-const TOTALS: &str =
-    "subscription { overviewChanged(cap: 99) { total { count } views { id unread { count } latest } } }";
+const TOTALS: &str = "subscription { overviewChanged { overview(cap: 99) { total { count } views { externalId unread { count } latest } } } }";
 
 /// A session of a user, once the server has set it up.
 pub async fn watch(app: &TestApp, node: &Listening, user: &str, query: &str, variables: Value) -> Socket {
@@ -37,7 +36,7 @@ fn seen(id: &str, unread: i64, latest: &str) -> (String, i64, String) {
 /// The next overviews until one has this total.
 async fn until_total(socket: &mut Socket, total: i64) -> Value {
     loop {
-        let overview = socket.data().await["overviewChanged"].take();
+        let overview = socket.data().await["overviewChanged"]["overview"].take();
         if overview["total"]["count"] == total {
             return overview;
         }
@@ -83,7 +82,7 @@ on_every_database! {
         for session in [&mut phone, &mut laptop] {
             let view = session.data().await["viewChanged"].take();
             assert_eq!(view, json!({
-                "id": "team", "unread": { "count": 0 }, "latest": { "text": "2" },
+                "externalId": "team", "unread": { "count": 0 }, "latest": { "text": "2" },
                 "lastActivityAt": "2026-11-21T08:00:00.000Z", "lastVisitedAt": "2026-11-21T08:00:00.000Z",
             }));
         }
@@ -131,7 +130,7 @@ on_every_database! {
             assert_eq!(ada.view().await, seen(id, 1, "hi"));
         }
         leave(app, "team", &["ada"]).await;
-        let gone = json!({ "id": "team", "unread": { "count": 0 }, "latest": null, "lastActivityAt": null, "lastVisitedAt": null });
+        let gone = json!({ "externalId": "team", "unread": { "count": 0 }, "latest": null, "lastActivityAt": null, "lastVisitedAt": null });
         assert_eq!(ada.data().await["viewChanged"], gone);
         app.user("ada").ask(LEAVE, json!({ "key": key("news") })).await;
         assert_eq!(ada.view().await, seen("news", 0, ""));
@@ -150,7 +149,7 @@ on_every_database! {
         join(app, "team", &["ada", "ben"]).await;
         let node = app.listen().await;
         let mut ada = watch(app, &node, "ada", TOTALS, json!({})).await;
-        let mut sum = watch(app, &node, "ada", "subscription { overviewChanged { total { count } } }", json!({})).await;
+        let mut sum = watch(app, &node, "ada", "subscription { overviewChanged { overview { total { count } } } }", json!({})).await;
         let mut plain = watch(app, &node, "ada", OVERVIEWS, json!({})).await;
         for socket in [&mut ada, &mut sum] {
             until_total(socket, 0).await;
@@ -160,7 +159,7 @@ on_every_database! {
         record(app, &[activity("team", None, "1"), activity("team", Some("ben"), "2")]).await;
         for socket in [&mut ada, &mut sum] {
             let overview = until_total(socket, 3).await;
-            let views = json!([{ "id": "team", "unread": { "count": 2 }, "latest": { "text": "2" } }]);
+            let views = json!([{ "externalId": "team", "unread": { "count": 2 }, "latest": { "text": "2" } }]);
             assert!(overview["views"].is_null() || overview["views"] == views, "{overview:#}");
         }
         plain.until_unread(1).await;
@@ -295,7 +294,7 @@ async fn what_cannot_be_subscribed_to_is_refused() {
     with(Kind::Sqlite, async |app| {
         let node = app.listen().await;
         let many: Vec<Value> = (0..201).map(|number| key(&number.to_string())).collect();
-        for (keys, field) in [(json!([key("team"), key("")]), "keys[1].id"), (json!(many), "keys")] {
+        for (keys, field) in [(json!([key("team"), key("")]), "keys[1].externalId"), (json!(many), "keys")] {
             let mut ada =
                 Socket::subscribed(&node.address, &app.user("ada").token, VIEWS, json!({ "keys": keys })).await;
             let extensions = ada.hear().await["payload"][0]["extensions"].take();

@@ -62,10 +62,8 @@ impl Types {
     pub fn calls(&self) -> Vec<Call> {
         let fields = |of: &str| self.types[of]["fields"].as_array().unwrap().clone();
         let mut calls: Vec<Call> = fields("Query").iter().map(|field| self.call(field, Kind::Query, "")).collect();
-        for field in fields("User") {
-            for within in ["viewer", "user(id: \"ada\")"] {
-                calls.push(self.call(&field, Kind::Query, within));
-            }
+        for (of, within) in [("Viewer", "viewer"), ("InboxUser", "inboxUser(id: \"ada\")")] {
+            calls.extend(fields(of).iter().map(|field| self.call(field, Kind::Query, within)));
         }
         calls.extend(fields("Mutation").iter().map(|field| self.call(field, Kind::Mutation, "")));
         calls.extend(fields("Subscription").iter().map(|field| self.call(field, Kind::Subscription, "")));
@@ -122,12 +120,14 @@ impl Types {
                 ("Boolean", _) => json!(true),
                 ("DateTime", _) => json!("2026-12-01T00:00:00Z"),
                 ("JSON", _) => json!({ "a": 1 }),
-                (_, "type" | "types") => json!("news"),
+                (_, "type" | "types" | "resetTypes") => json!("news"),
                 (_, "user" | "users" | "ids" | "receiver" | "sender" | "follower") => json!("ben"),
                 (_, "code" | "group" | "groups") => json!("team"),
-                (_, "action" | "actions") => json!("comment"),
+                (_, "action" | "actions" | "resetActions") => json!("comment"),
                 (_, "reason") => json!("cause"),
                 (_, "link" | "avatarUrl") => json!("/x"),
+                // Where nobody listens.
+                (_, "url") => json!("https://127.0.0.1:1/"),
                 _ => json!("x"),
             },
         }

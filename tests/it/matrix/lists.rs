@@ -14,15 +14,25 @@ pub fn most(query: &str, place: &str) -> Option<usize> {
     Some(match place {
         "ids" | "keys" => 200,
         "select.ids" | "inputs" => 1_000,
-        "actions" | "types" if is_of("updatePreferences") || is_of("saveDefaultPreferences") => 1_000,
-        "actions" | "input.actions" if is_of("saveReason") || is_of("subscribe") => 100,
+        "actions" | "types" | "resetActions" | "resetTypes" if is_of("updatePreferences") => 1_000,
+        "actions" | "types" | "resetActions" | "resetTypes" if is_of("saveDefaultPreferences") => 1_000,
+        "actions" | "input.what.actions" if is_of("saveSubscriptionReason") || is_of("subscribeTopic") => 100,
         _ if place.ends_with("audience.groups") => 100,
-        "users" | "representations" => ANY,
-        _ if place.ends_with("audience.users") => ANY,
+        "input.key" => 8,
+        "input.events" => 20,
+        "input.delivery" => 10,
+        _ if place.ends_with("contacts") => 5,
+        "users" | "representations" | "input.rows" => ANY,
+        _ if place.ends_with("audience.users") || place.ends_with("clear") => ANY,
         // Names of what there are few of, whatever is asked for.
-        "input.actions" | "types" | "filter.types" | "filter.kinds" | "filter.statuses" | "select.matching.types" => {
-            ANY
-        }
+        "input.what.actions"
+        | "types"
+        | "filter.types"
+        | "filter.kinds"
+        | "filter.statuses"
+        | "filter.states"
+        | "filter.events"
+        | "select.matching.types" => ANY,
         _ => return None,
     })
 }
@@ -38,12 +48,13 @@ pub fn different(one: &Value, of: &str, most: usize) -> Option<Value> {
     let different = |place: usize| match &one[0] {
         Value::Object(fields) => {
             let mut fields = fields.clone();
-            let name = ["id", "code", "idempotencyKey"].into_iter().find(|name| fields.contains_key(*name));
+            let name =
+                ["externalId", "id", "code", "idempotencyKey"].into_iter().find(|name| fields.contains_key(*name));
             fields.insert(name.unwrap_or("idempotencyKey").into(), json!(format!("n{place}")));
             Value::Object(fields)
         }
         text => json!(format!("{}{place}", text.as_str().unwrap_or_default())),
     };
-    let is_enumeration = of.ends_with("Kind") || of.ends_with("Status");
+    let is_enumeration = ["Kind", "Status", "State", "Event", "Field"].iter().any(|end| of.ends_with(end));
     (!is_enumeration).then(|| (0..most.min(SEVERAL)).map(different).collect())
 }

@@ -36,7 +36,7 @@ pub struct Patch {
     pub is_edited: bool,
     pub publish: Option<i64>,
     /// `Some(None)`: by the type's ttl again.
-    #[expect(clippy::option_option, reason = "left out, null or a value")]
+    #[expect(clippy::option_option, reason = "left out, cleared or a value")]
     pub expiry: Option<Option<i64>>,
 }
 
@@ -99,17 +99,19 @@ impl<'a> Driver<'a> {
                 let mut input = json!({ "publishAt": patch.publish.map(instant) });
                 if patch.is_edited {
                     let number = self.model.chosen(*of);
-                    input["content"] = json!({ "title": self.model.sent[number].title(number) + "'" });
+                    input["title"] = json!(self.model.sent[number].title(number) + "'");
                 }
-                if let Some(expiry) = patch.expiry {
-                    input["expiresAt"] = json!(expiry.map(instant));
+                match patch.expiry {
+                    Some(Some(hours)) => input["expiresAt"] = json!(instant(hours)),
+                    Some(None) => input["clear"] = json!(["EXPIRES_AT"]),
+                    None => {}
                 }
                 let query = "mutation($id: ID!, $of: NotificationPatch!) { \
-                    done: updateNotification(id: $id, input: $of) { title status } }";
+                    done: updateSentNotification(id: $id, input: $of) { title status } }";
                 Call { actor, query: query.into(), variables: json!({ "id": id(of), "of": input }), path: "/done" }
             }
             Fate::Retract(of) => {
-                let query = "mutation($id: ID!) { done: retractNotification(id: $id) { title status } }";
+                let query = "mutation($id: ID!) { done: retractSentNotification(id: $id) { title status } }";
                 Call { actor, query: query.into(), variables: json!({ "id": id(of) }), path: "/done" }
             }
             Fate::Sweep | Fate::Count => unreachable!("these are no requests"),
@@ -140,13 +142,13 @@ impl<'a> Driver<'a> {
 
     async fn sent(&self, filter: &Value) -> Vec<Value> {
         let query = format!(
-            "query($filter: NotificationFilter, $after: String) {{ notifications(filter: $filter, first: 200, after: $after) {{ \
+            "query($filter: NotificationFilter, $after: String) {{ sentNotifications(filter: $filter, first: 200, after: $after) {{ \
             nodes {{ {SENT} }} pageInfo {{ hasNextPage endCursor }} }} }}"
         );
         let (mut sent, mut after) = (Vec::new(), Value::Null);
         loop {
             let data = self.service().ask(&query, json!({ "filter": filter, "after": after })).await;
-            let page = &data["notifications"];
+            let page = &data["sentNotifications"];
             sent.extend(page["nodes"].as_array().expect("it is a list").iter().cloned());
             if page["pageInfo"]["hasNextPage"] != json!(true) {
                 return sent;

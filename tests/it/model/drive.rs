@@ -88,6 +88,10 @@ impl<'a> Driver<'a> {
         let mut observed = call.ask().await;
         if let Ok(answer) = &mut observed {
             self.ids.extend(take_ids(answer));
+            if matches!(op, Op::DeleteGroup(_)) {
+                // The model knows no ids of groups.
+                *answer = json!(!answer.is_null());
+            }
         }
         let observed = observed.as_ref().map_err(String::as_str);
         if observed == expected.as_ref().map_err(|code| *code) {
@@ -120,7 +124,7 @@ impl<'a> Driver<'a> {
             return;
         }
         let inputs: Vec<Value> = new.iter().map(|user| json!({ "id": USERS[*user] })).collect();
-        let query = "mutation($inputs: [UserInput!]!) { saveUsers(inputs: $inputs) { id } }";
+        let query = "mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id } }";
         self.service().ask(query, json!({ "inputs": inputs })).await;
         for user in new {
             self.model.introduce(user);

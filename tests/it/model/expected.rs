@@ -163,7 +163,7 @@ impl Tenant {
 
     pub fn prefer_by_default(&mut self, switch: Switch, on: Option<bool>) -> Value {
         self.defaults.set(switch, on);
-        json!(true)
+        Switches::default().shown(&self.defaults)
     }
 
     /// Answers with how many items changed.

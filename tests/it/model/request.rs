@@ -35,7 +35,12 @@ fn named(places: &[usize], names: &[&'static str]) -> Vec<&'static str> {
 
 /// A target; behind the last one is another, which nobody listens to.
 fn on(target: usize) -> Value {
-    json!({ "type": "doc", "id": TARGETS.get(target).unwrap_or(&"void") })
+    json!({ "type": "doc", "externalId": TARGETS.get(target).unwrap_or(&"void") })
+}
+
+/// What to hear of a target: some actions.
+fn actions_of(places: &[usize]) -> Value {
+    json!({ "actions": named(places, &ACTIONS) })
 }
 
 impl<'a> Driver<'a> {
@@ -46,9 +51,15 @@ impl<'a> Driver<'a> {
             Op::Prefer(..) | Op::PreferByDefault(..) => self.switching(op),
             Op::Mark(user, change, select) => self.marking(*user, *change, select),
             Op::See(user, only) => {
-                let query = "mutation($of: String) { markSeen(type: $of) { unread { count } } }";
+                let query =
+                    "mutation($of: String) { markSeen(type: $of) { viewer { overview { unread { count } } } } }";
                 let variables = json!({ "of": only.map(|only| TYPES[only]) });
-                Call { actor: self.user(*user), query: query.into(), variables, path: "/markSeen/unread/count" }
+                Call {
+                    actor: self.user(*user),
+                    query: query.into(),
+                    variables,
+                    path: "/markSeen/viewer/overview/unread/count",
+                }
             }
             Op::View(deed) => self.view_call(deed),
             Op::After(fate) => self.fate_call(fate),
@@ -60,86 +71,90 @@ impl<'a> Driver<'a> {
     fn listening(&self, op: &Op) -> Call<'a> {
         let (actor, head, variables, path) = match op {
             Op::Subscribe(who, target, actions) => {
-                let (actor, input) = self.topic(*who, *target, Some(actions));
+                let (actor, input) = self.topic(*who, *target, &actions_of(actions));
                 (
                     actor,
-                    "($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }",
+                    "($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }",
                     input,
-                    "/subscribe/createdCount",
+                    "/subscribeTopic/createdCount",
                 )
             }
             Op::Unsubscribe(who, target, actions) => {
-                let (actor, input) = self.topic(*who, *target, actions.as_ref());
+                let what = actions.as_deref().map_or_else(|| json!({ "everything": true }), actions_of);
+                let (actor, input) = self.topic(*who, *target, &what);
                 (
                     actor,
-                    "($input: UnsubscribeInput!) { unsubscribe(input: $input) { removedCount } }",
+                    "($input: UnsubscribeTopicInput!) { unsubscribeTopic(input: $input) { removedCount } }",
                     input,
-                    "/unsubscribe/removedCount",
+                    "/unsubscribeTopic/removedCount",
                 )
             }
             Op::Follow(user, other) => (
                 self.user(*user),
-                "($user: ID!) { follow(user: $user) { id } }",
+                "($user: ID!) { followUser(user: $user) { user { id } } }",
                 json!({ "user": USERS[*other] }),
-                "/follow/id",
+                "/followUser/user/id",
             ),
             Op::Unfollow(user, other) => (
                 self.user(*user),
-                "($user: ID!) { unfollow(user: $user) { id } }",
+                "($user: ID!) { unfollowUser(user: $user) { user { id } } }",
                 json!({ "user": USERS[*other] }),
-                "/unfollow/id",
+                "/unfollowUser/user/id",
             ),
             Op::Join(group, users) => {
-                let head =
-                    "($code: String!, $users: [ID!]!) { addGroupMembers(code: $code, users: $users) { memberCount } }";
+                let head = "($code: String!, $users: [ID!]!) { addUserGroupMembers(code: $code, users: $users) { memberCount } }";
                 let variables = json!({ "code": GROUPS[*group], "users": named(users, &USERS) });
-                (self.service(), head, variables, "/addGroupMembers/memberCount")
+                (self.service(), head, variables, "/addUserGroupMembers/memberCount")
             }
             Op::Leave(group, users) => {
-                let head = "($code: String!, $users: [ID!]!) { removeGroupMembers(code: $code, users: $users) { memberCount } }";
+                let head = "($code: String!, $users: [ID!]!) { removeUserGroupMembers(code: $code, users: $users) { memberCount } }";
                 let variables = json!({ "code": GROUPS[*group], "users": named(users, &USERS) });
-                (self.service(), head, variables, "/removeGroupMembers/memberCount")
+                (self.service(), head, variables, "/removeUserGroupMembers/memberCount")
             }
             Op::SaveGroup(group) => {
-                let head = "($code: String!) { saveGroup(code: $code) { memberCount } }";
-                (self.service(), head, json!({ "code": GROUPS[*group] }), "/saveGroup/memberCount")
+                let head = "($code: String!) { saveUserGroup(code: $code) { memberCount } }";
+                (self.service(), head, json!({ "code": GROUPS[*group] }), "/saveUserGroup/memberCount")
             }
             Op::DeleteGroup(group) => {
-                let head = "($code: String!) { deleteGroup(code: $code) }";
-                (self.service(), head, json!({ "code": GROUPS[*group] }), "/deleteGroup")
+                let head = "($code: String!) { deleteUserGroup(code: $code) { deletedId } }";
+                (self.service(), head, json!({ "code": GROUPS[*group] }), "/deleteUserGroup/deletedId")
             }
             _ => unreachable!("nothing else changes who hears what"),
         };
         Call { actor, query: format!("mutation{head}"), variables, path }
     }
 
-    fn topic(&self, who: Listener, target: usize, actions: Option<&Vec<usize>>) -> (Actor<'a>, Value) {
-        let (actor, group) = match who {
-            Listener::User(user) => (self.user(user), None),
-            Listener::Group(group) => (self.service(), Some(GROUPS[group])),
+    fn topic(&self, who: Listener, target: usize, what: &Value) -> (Actor<'a>, Value) {
+        let (actor, who) = match who {
+            Listener::User(user) => (self.user(user), Value::Null),
+            Listener::Group(group) => (self.service(), json!({ "group": GROUPS[group] })),
         };
-        let actions = actions.map(|actions| named(actions, &ACTIONS));
-        (actor, json!({ "input": { "target": on(target), "actions": actions, "group": group } }))
+        (actor, json!({ "input": { "target": on(target), "what": what, "who": who } }))
     }
 
     fn switching(&self, op: &Op) -> Call<'a> {
-        let input = |switch: &Switch, on: &Option<bool>| match *switch {
-            Switch::Action(action) => json!({ "actions": [{ "code": ACTIONS[action], "enabled": on }] }),
-            Switch::Type(of_type) => json!({ "types": [{ "code": TYPES[of_type], "enabled": on }] }),
+        let input = |switch: &Switch, on: &Option<bool>| match (*switch, on) {
+            (Switch::Action(action), Some(on)) => json!({ "actions": [{ "code": ACTIONS[action], "enabled": on }] }),
+            (Switch::Type(of_type), Some(on)) => json!({ "types": [{ "code": TYPES[of_type], "enabled": on }] }),
+            (Switch::Action(action), None) => json!({ "resetActions": [ACTIONS[action]] }),
+            (Switch::Type(of_type), None) => json!({ "resetTypes": [TYPES[of_type]] }),
         };
-        let head = "mutation($actions: [PreferenceInput!], $types: [PreferenceInput!])";
+        let head = "mutation($actions: [NotificationPreferenceInput!], $types: [NotificationPreferenceInput!], \
+            $resetActions: [String!], $resetTypes: [String!])";
+        let shown = "{ actions { code enabled } types { code enabled } }";
         let (actor, field, selection, variables, path) = match op {
             Op::Prefer(user, switch, on) => {
-                let selection = "{ actions { code enabled } types { code enabled } }";
-                (self.user(*user), "updatePreferences", selection, input(switch, on), "/updatePreferences")
+                let (selection, path) = (format!("{{ preferences {shown} }}"), "/updatePreferences/preferences");
+                (self.user(*user), "updatePreferences", selection, input(switch, on), path)
             }
             Op::PreferByDefault(switch, on) => {
-                let admin = self.actor(Role::Admin, "operator");
-                (admin, "saveDefaultPreferences", "", input(switch, on), "/saveDefaultPreferences")
+                let (admin, selection) = (self.actor(Role::Admin, "operator"), shown.to_owned());
+                (admin, "saveDefaultPreferences", selection, input(switch, on), "/saveDefaultPreferences")
             }
             _ => unreachable!("nothing else is a switch"),
         };
-        let query = format!("{head} {{ {field}(actions: $actions, types: $types) {selection} }}");
+        let given = "actions: $actions, types: $types, resetActions: $resetActions, resetTypes: $resetTypes";
+        let query = format!("{head} {{ {field}({given}) {selection} }}");
         Call { actor, query, variables, path }
     }
 
@@ -147,8 +162,8 @@ impl<'a> Driver<'a> {
         let how = match change {
             Change::Read => "markRead",
             Change::Unread => "markUnread",
-            Change::Archive => "archive",
-            Change::Unarchive => "unarchive",
+            Change::Archive => "archiveItems",
+            Change::Unarchive => "unarchiveItems",
             Change::Delete => "deleteItems",
         };
         let shown = &self.shown[user];
@@ -163,7 +178,7 @@ impl<'a> Driver<'a> {
                 "upTo": up_to.as_ref().and_then(|of| pick(shown, *of)).map(|place| &shown[&place].1),
             }}),
         };
-        let query = format!("mutation($of: ItemSelector!) {{ mark: {how}(select: $of) {{ changedCount }} }}");
+        let query = format!("mutation($of: InboxItemSelector!) {{ mark: {how}(select: $of) {{ changedCount }} }}");
         Call { actor: self.user(user), query, variables: json!({ "of": select }), path: "/mark/changedCount" }
     }
 
@@ -173,11 +188,12 @@ impl<'a> Driver<'a> {
         let selection = "{ replayed notification { id } }";
         if let [(variant, input)] = inputs.as_slice() {
             let name = format!("{}{}", variant[..1].to_uppercase(), &variant[1..]);
-            let query = format!("mutation($of: {name}Input!) {{ sent: send{name}(input: $of) {selection} }}");
+            let query = format!("mutation($of: Send{name}Input!) {{ sent: send{name}(input: $of) {selection} }}");
             return Call { actor: self.service(), query, variables: json!({ "of": input }), path: "/sent" };
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|(variant, input)| json!({ variant: input })).collect();
-        let query = format!("mutation($of: [SendInput!]!) {{ sent: sendMany(inputs: $of) {selection} }}");
+        let query =
+            format!("mutation($of: [SendNotificationInput!]!) {{ sent: sendNotifications(inputs: $of) {selection} }}");
         Call { actor: self.service(), query, variables: json!({ "of": inputs }), path: "/sent" }
     }
 

@@ -173,7 +173,12 @@ impl Views {
 pub fn lines(views: &Value) -> Vec<String> {
     let line = |view: &Value| {
         let (unread, latest) = (&view["unread"], view["latest"].as_u64());
-        format!("{}: {} {} ({latest:?})", view["id"].as_str().unwrap_or_default(), unread["count"], unread["exact"])
+        format!(
+            "{}: {} {} ({latest:?})",
+            view["externalId"].as_str().unwrap_or_default(),
+            unread["count"],
+            unread["exact"]
+        )
     };
     let mut lines: Vec<String> = views.as_array().into_iter().flatten().map(line).collect();
     lines.sort_unstable();
@@ -182,7 +187,7 @@ pub fn lines(views: &Value) -> Vec<String> {
 
 impl<'a> Driver<'a> {
     pub(super) fn view_call(&self, deed: &Deed) -> Call<'a> {
-        let key = |view: usize| json!({ "code": "chat", "id": VIEWS[view] });
+        let key = |view: usize| json!({ "code": "chat", "externalId": VIEWS[view] });
         match deed {
             Deed::Record(activities) => {
                 let input = |of: &Activity| {
@@ -190,14 +195,19 @@ impl<'a> Driver<'a> {
                             "idempotencyKey": of.key.map(|key| KEYS[key]) })
                 };
                 let inputs: Vec<Value> = activities.iter().map(input).collect();
-                let query =
-                    "mutation($of: [ActivityInput!]!) { done: recordActivity(inputs: $of) { unread { count } } }";
-                Call { actor: self.service(), query: query.into(), variables: json!({ "of": inputs }), path: "/done" }
+                let query = "mutation($of: [ViewActivityInput!]!) { done: recordActivity(inputs: $of) { views { unread { count } } } }";
+                Call {
+                    actor: self.service(),
+                    query: query.into(),
+                    variables: json!({ "of": inputs }),
+                    path: "/done/views",
+                }
             }
             Deed::Visit(user, view) => {
-                let query = "mutation($key: ViewKeyInput!) { done: visitView(key: $key) { unread { count } } }";
+                let query =
+                    "mutation($key: ViewKeyInput!) { done: visitView(key: $key) { view { unread { count } } } }";
                 let variables = json!({ "key": key(*view) });
-                Call { actor: self.user(*user), query: query.into(), variables, path: "/done/unread/count" }
+                Call { actor: self.user(*user), query: query.into(), variables, path: "/done/view/unread/count" }
             }
             Deed::Join(view, who) | Deed::Leave(view, who) => {
                 let how = if matches!(deed, Deed::Join(..)) { "joinView" } else { "leaveView" };
@@ -206,13 +216,13 @@ impl<'a> Driver<'a> {
                     Who::These(users) => (self.service(), json!(users.iter().map(|of| USERS[*of]).collect::<Vec<_>>())),
                 };
                 let query = format!(
-                    "mutation($key: ViewKeyInput!, $users: [ID!]) {{ done: {how}(key: $key, users: $users) {{ unread {{ count }} }} }}"
+                    "mutation($key: ViewKeyInput!, $users: [ID!]) {{ done: {how}(key: $key, users: $users) {{ view {{ unread {{ count }} }} }} }}"
                 );
                 Call {
                     actor,
                     query,
                     variables: json!({ "key": key(*view), "users": users }),
-                    path: "/done/unread/count",
+                    path: "/done/view/unread/count",
                 }
             }
             Deed::Open(is_open) => {

@@ -14,7 +14,7 @@ use super::ready::ready;
 use crate::support::{Kind, OwnServer, PATIENCE, Process, TestApp, everyone, with, with_settings};
 
 const OVERVIEW: &str = "{ viewer { overview { unread { count } } } }";
-const MARK: &str = "mutation { markSeen { unread { count } } }";
+const MARK: &str = "mutation { markSeen { viewer { overview { unread { count } } } } }";
 
 /// How late an answer may be on a machine that has much else to do.
 const LATE: Duration = Duration::from_secs(3);
@@ -45,7 +45,7 @@ async fn hangs(kind: Kind) {
     let app = TestApp::start_with(&url, |settings| settings.database.connections = 4).await;
     app.admin().define_type("news").await;
     app.service().announce("news", everyone(), "before").await;
-    let send = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
+    let send = "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
     let input = json!({ "input": { "type": "news", "audience": { "everyone": true }, "content": { "title": "x" } } });
     for user in 0..10 {
         app.user(&format!("user-{user}")).overview().await;
@@ -120,7 +120,7 @@ async fn reads_go_on(app: &TestApp, words: &str) {
     says(app, words).await;
     assert_eq!(app.user("ada").titles(json!({})).await, ["first"]);
     assert_eq!(app.user("ada").overview().await, ["news: 1 (first)", "= 1"]);
-    app.user("ada").ask("{ viewer { id preferences { types { code } } groups { code } } }", json!({})).await;
+    app.user("ada").ask("{ viewer { user { id } preferences { types { code } } groups { code } } }", json!({})).await;
     let (_, answer) = app.user("ada").send(MARK, json!({})).await;
     assert!(unavailable(&answer).contains(words), "{answer}");
     let (_, answer) = app.user("newcomer").send(OVERVIEW, json!({})).await;
@@ -236,12 +236,13 @@ async fn full(kind: Kind) {
     };
     let app = TestApp::start(&url).await;
     prepared(&app).await;
-    app.admin().ask("mutation { saveGroup(code: \"nobody\") { code } }", json!({})).await;
+    app.admin().ask("mutation { saveUserGroup(code: \"nobody\") { code } }", json!({})).await;
     let filler = disk.fill();
     let content = json!({ "title": "x", "body": "y".repeat(9000) });
     let announcement =
         json!({ "announcement": { "type": "news", "audience": { "groups": ["nobody"] }, "content": content } });
-    let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { notification { id } } }";
+    let send =
+        "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
     let inputs: Vec<Value> = std::iter::repeat_n(announcement, 50).collect();
     let until = Instant::now() + PATIENCE;
     let words = loop {

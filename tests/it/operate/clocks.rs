@@ -14,7 +14,7 @@ use tower::ServiceExt;
 use crate::after::{announce, update};
 use crate::support::{Actor, Kind, Process, TestApp, config, everyone, on_every_database};
 
-const MESSAGE: &str = "mutation($input: MessageInput!) { sendMessage(input: $input) { notification { createdAt publishedAt expiresAt } } }";
+const MESSAGE: &str = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { createdAt publishedAt expiresAt } } }";
 
 async fn text(app: &TestApp, path: &str) -> String {
     let request = Request::get(path).body(Body::empty()).unwrap();

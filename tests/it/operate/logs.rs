@@ -25,8 +25,8 @@ async fn use_it(server: &Process) {
     let message = "mutation($to: ID!, $title: String!) { sendMessage(input: { type: \"visit\", receiver: $to, \
         content: { title: $title } }) { notification { id } } }";
     server.ask(&admin, message, json!({ "to": USER, "title": TITLE })).await.unwrap();
-    server.ask(&user, "{ viewer { id inbox { nodes { title } } } }", json!({})).await.unwrap();
-    server.ask(&user, &format!("{{ user(id: \"{USER}\") {{ nonsense }} "), json!({})).await;
+    server.ask(&user, "{ viewer { user { id } inbox { nodes { title } } } }", json!({})).await.unwrap();
+    server.ask(&user, &format!("{{ inboxUser(id: \"{USER}\") {{ nonsense }} "), json!({})).await;
     server.ask(&user, "query($id: ID!) { node(id: $id) { id } }", json!({ "id": TITLE })).await;
     server.ask(&format!("{user}x"), "{ viewer { id } }", json!({})).await;
     let address = format!("http://{}/graphql", server.address);
@@ -145,4 +145,40 @@ async fn a_bus_that_is_lost_and_found_has_a_line_each() {
     server.stop();
     let log = std::fs::read_to_string(file.path()).unwrap();
     assert_eq!(log.matches("the bus between nodes").count(), 2, "{log}");
+}
+
+/// URLs may have passwords and tokens in them.
+#[tokio::test]
+async fn a_password_in_a_url_is_shown_nowhere() {
+    let Some(database) = Kind::Sqlite.make().await else { return };
+    let nobody = crate::support::free_port();
+    let url = format!("http://user:HIDDEN@127.0.0.1:{nobody}/HIDDEN?token=HIDDEN");
+    let of_database = ("DATABASE_URL", &*database.url);
+    let shown = |arguments: &[&str], further: &[(&str, &str)]| {
+        let settings =
+            [&[of_database, ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")], further].concat();
+        let (is_done, said, log) = Process::command(arguments, &settings);
+        assert!(!said.contains("HIDDEN") && !log.contains("HIDDEN"), "{arguments:?}: {said}{log}");
+        (is_done, said + &log)
+    };
+    for name in ["TIDINGS_JWKS", "OTEL_EXPORTER_OTLP_ENDPOINT", "REDIS_URL", "DATABASE_URL", "TIDINGS_DIRECT_URL"] {
+        for value in [&*url, "user:HIDDEN@host:1", "http://user:HIDDEN@", "postgres://user:HIDDEN@127.0.0.1:1/x"] {
+            shown(&["doctor"], &[(name, value)]);
+            shown(&["doctor", "--json"], &[(name, value)]);
+            shown(&["serve", "--help"], &[(name, value)]);
+        }
+    }
+    let (_, said) = shown(&["doctor"], &[("TIDINGS_JWKS", &url)]);
+    assert!(said.contains(&format!("TIDINGS_JWKS: http://127.0.0.1:{nobody} cannot be used")), "{said}");
+    let (is_done, said) = shown(&["serve"], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "user:HIDDEN@host:1")]);
+    assert!(!is_done && said.contains("OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as"), "{said}");
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let settings =
+        [("TIDINGS_JWKS", &*url), ("OTEL_EXPORTER_OTLP_ENDPOINT", &url), ("TIDINGS_LOG", "debug,opentelemetry=debug")];
+    let mut server = Process::start_with(&database.url, &settings, Some(log.path())).await;
+    server.logged("the JWKS cannot be refreshed").await;
+    server.ask(&token(Role::User, USER), "{ viewer { id } }", json!({})).await.unwrap();
+    server.stop();
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    assert!(log.contains("opentelemetry") && !log.contains("HIDDEN"), "{log}");
 }

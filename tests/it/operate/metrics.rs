@@ -36,9 +36,9 @@ on_every_database! {
         app.service().announce("release", everyone(), "two").await;
         app.service().message("release", "ada", "to ada").await;
         ada.overview().await;
-        ada.send("query ChosenByAda { mine: viewer { id } groups { code } }", json!({})).await;
+        ada.send("query ChosenByAda { mine: viewer { id } userGroups { code } }", json!({})).await;
         ada.send("{ nonsense }", json!({})).await;
-        ada.send("mutation { eraseUser(id: \"ada\") }", json!({})).await;
+        ada.send("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
 
         assert!(requests(app, "viewer", "query", "OK").await > before);
         assert_eq!(requests(app, "many", "query", "OK").await, 1.0);

@@ -32,8 +32,11 @@ async fn too_many_requests_at_once_are_refused_at_once() {
             assert_eq!(query(app).await.status(), StatusCode::OK);
             // Nobody else can write until this ends.
             let busy = app.app.db.begin().await.unwrap();
-            let mark =
-                async |user: &str| app.user(user).send("mutation { markSeen { unread { count } } }", json!({})).await;
+            let mark = async |user: &str| {
+                app.user(user)
+                    .send("mutation { markSeen { viewer { overview { unread { count } } } } }", json!({}))
+                    .await
+            };
             let third = async {
                 let until = Instant::now() + PATIENCE;
                 while app.app.metrics.in_flight.get() < 2 {
@@ -115,7 +118,7 @@ async fn connections_come_back(kind: Kind) {
     with(kind, async |app| {
         app.admin().define_type("news").await;
         let query = "{ viewer { overview { unread { count } } inbox { nodes { title } } preferences { types { code } } \
-            groups { code } following { nodes { id } } subscriptions { nodes { action } } views { id } } }";
+            groups { code } following { nodes { id } } subscriptions { nodes { action } } views { externalId } } }";
         for number in 0..400 {
             let user = format!("user-{number}");
             given_up_after(number % 80, app.user(&user).send(query, json!({}))).await;

@@ -2,6 +2,7 @@
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
+use sea_orm::ConnectionTrait;
 use tower::ServiceExt;
 
 use crate::support::{Kind, TestApp, on_every_database, with};
@@ -30,6 +31,32 @@ async fn a_node_is_ready_while_it_writes() {
         // Nobody else can write until this ends.
         let busy = app.app.db.begin().await.unwrap();
         assert_eq!(ready(app).await.0, StatusCode::OK);
+        busy.rollback().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_is_ready_while_its_database_is_busy() {
+    with(Kind::Postgres, async |app| {
+        app.admin().define_type("news").await;
+        // Whoever asks for migrations gets no answer in time, and others do.
+        let busy = app.app.db.begin().await.unwrap();
+        busy.execute_unprepared("LOCK TABLE seaql_migrations IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        let asked = async {
+            for _ in 0..3 {
+                assert_eq!(ready(app).await, (StatusCode::OK, "ready\n".into()));
+            }
+        };
+        let load = async {
+            loop {
+                app.user("ada").overview().await;
+            }
+        };
+        tokio::select! {
+            () = asked => {}
+            () = load => {}
+        }
         busy.rollback().await.unwrap();
     })
     .await;

@@ -51,7 +51,7 @@ async fn requests_go_on(kind: Kind) {
             asked
         };
         let read = "{ viewer { overview { unread { count } } } }";
-        let write = "mutation { markSeen { unread { count } } }";
+        let write = "mutation { markSeen { viewer { overview { unread { count } } } } }";
         let all = async {
             sleep(GRACE).await;
             end_all(app, kind).await;

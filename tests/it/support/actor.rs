@@ -48,14 +48,18 @@ impl<'a> Actor<'a> {
         answer["data"].take()
     }
 
-    /// The first error of a request that fails, as `CODE field: message`.
+    /// The first error of a request that fails, as `CODE field: message`, without the field that the message begins with.
     pub async fn refused(&self, query: &str, variables: Value) -> String {
         let (_, answer) = self.send(query, variables).await;
         let error = &answer["errors"][0];
         assert!(error.is_object(), "{query}\n{answer:#}");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (code, field) = (text(&error["extensions"]["code"]), text(&error["extensions"]["field"]));
-        format!("{code} {field}: {}", text(&error["message"]))
+        let message = text(&error["message"]);
+        let said = message.strip_prefix(&format!("`{field}` ")).unwrap_or(&message);
+        let names_its_subject = field.is_empty() || code != "BAD_USER_INPUT" || said != message;
+        assert!(names_its_subject, "{query}\n{answer:#}");
+        format!("{code} {field}: {said}")
     }
 
     /// Makes a message type with nothing special about it.
@@ -72,7 +76,8 @@ impl<'a> Actor<'a> {
     /// Announces a title to an audience; returns the notification's id.
     pub async fn announce(&self, message_type: &str, audience: Value, title: &str) -> String {
         let input = json!({ "type": message_type, "audience": audience, "content": { "title": title } });
-        let query = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
+        let query =
+            "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
         let data = self.ask(query, json!({ "input": input })).await;
         data["sendAnnouncement"]["notification"]["id"].as_str().expect("it has an id").to_owned()
     }
@@ -80,25 +85,27 @@ impl<'a> Actor<'a> {
     /// Sends a title to a user.
     pub async fn message(&self, message_type: &str, receiver: &str, title: &str) {
         let input = json!({ "type": message_type, "receiver": receiver, "content": { "title": title } });
-        let query = "mutation($input: MessageInput!) { sendMessage(input: $input) { replayed } }";
+        let query = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { replayed } }";
         self.ask(query, json!({ "input": input })).await;
     }
 
     /// Reminds the subscribers of an action on the document `target`, done by `sender`.
     pub async fn remind(&self, message_type: &str, target: &str, action: &str, sender: Option<&str>, title: &str) {
-        let target = json!({ "type": "doc", "id": target });
+        let target = json!({ "type": "doc", "externalId": target });
         let content = json!({ "title": title });
         let input =
             json!({ "type": message_type, "target": target, "action": action, "sender": sender, "content": content });
-        let query = "mutation($input: ReminderInput!) { sendReminder(input: $input) { replayed } }";
+        let query = "mutation($input: SendReminderInput!) { sendReminder(input: $input) { replayed } }";
         self.ask(query, json!({ "input": input })).await;
     }
 
     /// Subscribes to actions on the document `target`; returns how many subscriptions are new.
     pub async fn subscribe(&self, target: &str, actions: &[&str]) -> i64 {
-        let input = json!({ "target": { "type": "doc", "id": target }, "actions": actions });
-        let query = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
-        self.ask(query, json!({ "input": input })).await["subscribe"]["createdCount"].as_i64().expect("it is a count")
+        let input = json!({ "target": { "type": "doc", "externalId": target }, "what": { "actions": actions } });
+        let query = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
+        self.ask(query, json!({ "input": input })).await["subscribeTopic"]["createdCount"]
+            .as_i64()
+            .expect("it is a count")
     }
 
     /// The overview as `type: unread (latest)` lines, and the whole unread count last.
@@ -136,9 +143,9 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Marks items (`markRead`, `archive`, …); returns how many changed.
+    /// Marks items (`markRead`, `archiveItems`, …); returns how many changed.
     pub async fn mark(&self, how: &str, select: Value) -> i64 {
-        let query = format!("mutation($select: ItemSelector!) {{ {how}(select: $select) {{ changedCount }} }}");
+        let query = format!("mutation($select: InboxItemSelector!) {{ {how}(select: $select) {{ changedCount }} }}");
         self.ask(&query, json!({ "select": select })).await[how]["changedCount"].as_i64().expect("it is a count")
     }
 }

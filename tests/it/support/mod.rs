@@ -3,6 +3,7 @@
 mod actor;
 mod database;
 mod process;
+pub mod relay;
 #[expect(dead_code, reason = "tests/chaos uses all of it")]
 mod server;
 mod socket;
@@ -18,18 +19,21 @@ use tidings::app::App;
 use tidings::auth::Role;
 use tidings::clock::Clock;
 use tidings::config::Config;
-use tidings::database::connect;
+use tidings::database::open;
 use tidings::domain::live::Live;
 use tidings::http::Server;
 
 pub use actor::{Actor, everyone};
-pub use database::{Kind, everything_must_be_tested};
+pub use database::{Kind, TestDatabase, everything_must_be_tested};
 pub use process::{Process, Redis, free_port};
 pub use server::Server as OwnServer;
 pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket, VIEWS};
 
 /// What all tokens of the tests are signed with.
 pub const SECRET: &str = "the secret of the tests, 32 bytes";
+
+/// What secrets of tenants are sealed with.
+pub const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 
 /// Defines a test that runs on every database that is at hand.
 macro_rules! on_every_database {
@@ -115,8 +119,7 @@ impl TestApp {
         // What the server warns of is shown with a test that fails.
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer();
         let _ = log.try_init();
-        let mut db =
-            connect(config.database.url(), config.database.connections).await.expect("the test's database answers");
+        let mut db = open(&config.database).await.expect("the test's database answers");
         db.migrate().await.expect("the migrations apply");
         let statements = Arc::<AtomicUsize>::default();
         let counter = statements.clone();
@@ -228,7 +231,9 @@ impl Listening {
 }
 
 /// Parts of the statements (without quotes) that the loops of the background ask again and again, whatever happens: they do not count.
-const BACKGROUND: [&str; 5] = [
+const BACKGROUND: [&str; 7] = [
+    "FROM lane",
+    "FROM rule WHERE rule.due_at",
     "FROM schedule WHERE schedule.publish_at",
     "FROM chore",
     "FROM job WHERE job.id > ",
@@ -242,5 +247,7 @@ pub fn config(url: &str) -> Config {
     config.database.connections = 8;
     config.limits.rate = 0;
     config.user_messages = vec!["acme".into()];
+    config.keys.key = Some(KEY.into());
+    config.egress.allow = "127.0.0.1".parse().expect("it is an address");
     config
 }

@@ -86,11 +86,18 @@ impl Process {
 
     /// Whether `tidings doctor` is content, and what it says.
     pub fn doctor(url: &str, further: &[(&str, &str)]) -> (bool, String) {
+        let usual = [("DATABASE_URL", url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+        let (is_content, said, _) = Self::command(&["doctor"], &[&usual, further].concat());
+        (is_content, said)
+    }
+
+    /// Runs another command: whether it succeeds, what it says, and what it logs.
+    pub fn command(arguments: &[&str], settings: &[(&str, &str)]) -> (bool, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
-        command.arg("doctor").stdin(Stdio::null()).env_clear().envs(further.iter().copied());
-        command.env("DATABASE_URL", url).env("TIDINGS_SECRET", SECRET).env("TIDINGS_LISTEN", "127.0.0.1:0");
+        command.args(arguments).stdin(Stdio::null()).env_clear().envs(settings.iter().copied());
         let ended = command.output().expect("it runs");
-        (ended.status.success(), String::from_utf8(ended.stdout).expect("it is text"))
+        let text = |bytes| String::from_utf8(bytes).expect("it is text");
+        (ended.status.success(), text(ended.stdout), text(ended.stderr))
     }
 
     /// Waits until a line of its log has these words; gives the line.
@@ -108,8 +115,41 @@ impl Process {
 
     /// SIGTERM, and waits for the end.
     pub fn stop(&mut self) {
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status();
-        assert!(asked.expect("there is kill").success() && self.child.wait().expect("it ends").success());
+        self.ask_to_stop();
+        self.wait();
+    }
+
+    /// SIGTERM.
+    pub fn ask_to_stop(&self) {
+        self.signal("TERM");
+    }
+
+    /// SIGSTOP.
+    pub fn stand_still(&self) {
+        self.signal("STOP");
+    }
+
+    /// SIGCONT.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name]).arg(self.child.id().to_string()).status();
+        assert!(sent.expect("there is kill").success());
+    }
+
+    /// Whether it has ended by itself, for those who have something to do meanwhile.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it can be asked").is_some_and(|ended| {
+            assert!(ended.success());
+            true
+        })
+    }
+
+    /// Waits for the end of its own accord.
+    pub fn wait(&mut self) {
+        assert!(self.child.wait().expect("it ends").success());
     }
 
     /// `kill -9`, and started again at the same address.

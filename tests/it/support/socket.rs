@@ -17,9 +17,9 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub const ITEMS: &str = "subscription($after: String, $types: [String!]) { itemReceived(after: $after, types: $types) { \
     cursor node { title type { code } } } }";
-pub const OVERVIEWS: &str = "subscription { overviewChanged { unread { count } types { type { code } unread { count } \
-    latest { title } } cursor } }";
-pub const VIEWS: &str = "subscription($keys: [ViewKeyInput!]) { viewChanged(keys: $keys) { id unread { count } latest \
+pub const OVERVIEWS: &str = "subscription { overviewChanged { overview { unread { count } types { type { code } unread { count } \
+    latest { title } } cursor } } }";
+pub const VIEWS: &str = "subscription($keys: [ViewKeyInput!]) { viewChanged(keys: $keys) { externalId unread { count } latest \
     lastActivityAt lastVisitedAt } }";
 
 /// A socket that speaks `graphql-transport-ws`.
@@ -176,13 +176,17 @@ impl Socket {
     pub async fn view(&mut self) -> (String, i64, String) {
         let view = self.data().await["viewChanged"].take();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        (text(&view["id"]), view["unread"]["count"].as_i64().expect("it is a count"), text(&view["latest"]["text"]))
+        (
+            text(&view["externalId"]),
+            view["unread"]["count"].as_i64().expect("it is a count"),
+            text(&view["latest"]["text"]),
+        )
     }
 
     /// The next overviews until one has this many unread items; returns it.
     pub async fn until_unread(&mut self, unread: i64) -> Value {
         loop {
-            let overview = self.data().await["overviewChanged"].take();
+            let overview = self.data().await["overviewChanged"]["overview"].take();
             if overview["unread"]["count"] == unread {
                 return overview;
             }

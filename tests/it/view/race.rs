@@ -13,7 +13,7 @@ const VIEWS: [&str; 3] = ["a", "b", "c"];
 const USERS: [&str; 4] = ["ada", "ben", "chen", "dara"];
 
 async fn counts(actor: &Actor<'_>) -> Value {
-    let query = "query($keys: [ViewKeyInput!]) { viewer { views(keys: $keys) { id unread { count } } overview { total { count } } } }";
+    let query = "query($keys: [ViewKeyInput!]) { viewer { views(keys: $keys) { externalId unread { count } } overview { total { count } } } }";
     let keys: Vec<Value> = VIEWS.iter().map(|id| key(id)).collect();
     actor.ask(query, json!({ "keys": keys })).await["viewer"].clone()
 }
@@ -38,7 +38,7 @@ on_every_database! {
         let seen = counts(&app.user("watcher")).await;
         let expected = 8 * i64::try_from(many).unwrap();
         assert_eq!(seen["views"], json!([
-            { "id": "a", "unread": { "count": expected } }, { "id": "b", "unread": { "count": 0 } },
+            { "externalId": "a", "unread": { "count": expected } }, { "externalId": "b", "unread": { "count": 0 } },
         ]));
         assert_eq!(seen["overview"]["total"]["count"], expected);
     }
@@ -126,7 +126,7 @@ on_every_database! {
             });
             let (seen, ()) = join(join_all(visits), sweeping).await;
             for views in seen {
-                assert_eq!(views, json!([{ "id": "a", "unread": { "count": 0 } }]));
+                assert_eq!(views, json!([{ "externalId": "a", "unread": { "count": 0 } }]));
             }
         }
     }

@@ -21,7 +21,7 @@ async fn announce_at_length(app: &TestApp, many: usize) {
     app.admin().define_type("news").await;
     let content = json!({ "title": "long", "body": "x".repeat(16 * 1024) });
     let input = json!({ "announcement": { "type": "news", "audience": everyone(), "content": content } });
-    let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+    let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
     app.service().ask(send, json!({ "inputs": vec![input; many] })).await;
 }
 
@@ -48,7 +48,8 @@ async fn an_answer_of_more_than_a_megabyte_is_not_made() {
         let name = "a".repeat(30_000);
         let query = format!("{{ viewer {{ inbox(first: 40) {{ nodes {{ {name}a: id {name}b: id }} }} }} }}");
         assert_eq!(limit(&ada.send(&query, json!({})).await.1)[1], "answer_bytes");
-        let query = format!("{{ user(id: \"ada\") {{ inbox(first: 20) {{ nodes {{ {} }} }} }} }}", aliases(40, "body"));
+        let query =
+            format!("{{ inboxUser(id: \"ada\") {{ inbox(first: 20) {{ nodes {{ {} }} }} }} }}", aliases(40, "body"));
         let (_, answer) = app.service().send(&query, json!({})).await;
         assert!(answer["errors"].is_null(), "services and operators have sixteen");
     })
@@ -61,7 +62,7 @@ async fn escaped_text_is_counted_as_it_is_sent() {
     with_settings(Kind::Sqlite, narrow, async |app| {
         app.admin().define_type("news").await;
         let content = json!({ "title": "quotes", "body": "\"".repeat(12 * 1024) });
-        let send = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }";
+        let send = "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }";
         let input = json!({ "type": "news", "audience": everyone(), "content": content });
         app.service().ask(send, json!({ "input": input })).await;
         let (_, answer) = app.user("ada").send("{ viewer { inbox { nodes { body } } } }", json!({})).await;
@@ -79,6 +80,9 @@ async fn an_event_has_no_more_room_than_an_answer() {
         let node = app.listen().await;
         let query = format!("subscription {{ itemReceived {{ node {{ {} }} }} }}", aliases(90, "body"));
         let mut socket = Socket::subscribed(&node.address, &app.user("ada").token, &query, json!({})).await;
+        while app.app.metrics.subscriptions.get() == 0 {
+            assert!(socket.is_silent(10).await);
+        }
         announce_at_length(app, 1).await;
         let heard = socket.hear().await;
         assert_eq!(heard["type"], "error", "{}", heard["type"]);

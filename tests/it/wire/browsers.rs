@@ -74,7 +74,10 @@ async fn forms_execute_nothing() {
             "application/graphql",
             "",
         ] {
-            let mut request = post(&token, json!({ "query": "mutation { markSeen { cursor } }" }).to_string());
+            let mut request = post(
+                &token,
+                json!({ "query": "mutation { markSeen { viewer { overview { cursor } } } }" }).to_string(),
+            );
             request.headers_mut().insert("content-type", kind.parse().unwrap());
             let (statements, (status, _, body)) = app.statements_of(raw(app, request)).await;
             assert_eq!((status, statements), (StatusCode::UNSUPPORTED_MEDIA_TYPE, 0), "{kind} {body}");
@@ -110,10 +113,10 @@ async fn the_schema_is_for_those_with_a_token_unless_it_is_public() {
                 )
             );
             for query in [
-                "{ groups { code } }",
+                "{ userGroups { code } }",
                 "{ __typename viewer { id } }",
                 "mutation { __typename }",
-                "{ ...a } fragment a on Query { groups { code } }",
+                "{ ...a } fragment a on Query { userGroups { code } }",
             ] {
                 let (statements, (status, headers, _)) = app.statements_of(raw(app, ask(query))).await;
                 assert_eq!((status, statements), (StatusCode::UNAUTHORIZED, 0), "{query}");

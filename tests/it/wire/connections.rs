@@ -1,15 +1,17 @@
 //! Connections that do nothing, take nothing, or are too many: they go, and nobody else does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use tidings::config::Config;
+use tidings::http::Server;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::stuck::counted;
-use crate::support::{Kind, PATIENCE, Process, Socket, free_port, with_settings};
+use crate::support::{Kind, PATIENCE, Process, Socket, free_port, with, with_settings};
 
 /// The time-outs of connections pass ten times as fast.
 pub fn quick(settings: &mut Config) {
@@ -93,6 +95,41 @@ async fn connections_without_a_request_are_closed() {
     .await;
 }
 
+/// A client that would ask by the same connection again finds it closed, at best before it has sent anything.
+#[tokio::test]
+async fn who_is_answered_before_their_body_was_read_is_told_that_the_connection_closes() {
+    with_settings(
+        Kind::Sqlite,
+        |_| {},
+        async |app| {
+            let node = app.listen().await;
+            let token = app.user("ada").token.clone();
+            let ask = async |token: &str, length: usize, body: &str| {
+                let head = format!("POST /graphql HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n");
+                let head = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
+                let mut stream = connected(&node.address, head.as_bytes()).await;
+                let mut answer = [0; 4096];
+                let many = timeout(PATIENCE, stream.read(&mut answer)).await.unwrap().unwrap();
+                String::from_utf8_lossy(&answer[..many]).to_lowercase()
+            };
+            let body = "{\"query\":\"{ viewer { id } }\"}";
+            let refused = ask("nobody", 200_000, body).await;
+            assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: close"), "{refused}");
+            let too_large = ask(&token, 2_000_000, body).await;
+            assert!(too_large.starts_with("http/1.1 413") && too_large.contains("connection: close"), "{too_large}");
+            for token in [token.as_str(), "nobody"] {
+                let answered = ask(token, body.len(), body).await;
+                let is_refused = token == "nobody";
+                assert_eq!(answered.contains("connection: close"), is_refused, "{answered}");
+            }
+            let mut stream = connected(&node.address, b"").await;
+            assert!(asked(&mut stream).await && asked(&mut stream).await, "what has no body stays open");
+            node.stop().await;
+        },
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn one_connection_too_many_takes_the_place_of_the_one_that_rested_longest() {
     let few = |settings: &mut Config| settings.connections.max_connections = 4;
@@ -163,7 +200,7 @@ async fn an_address_has_so_many_connections_and_no_more() {
 async fn health_and_figures_have_an_address_of_their_own() {
     let admin = format!("127.0.0.1:{}", free_port());
     let apart = |settings: &mut Config| {
-        settings.connections.admin_listen = Some(admin.parse().unwrap());
+        settings.listen.admin = Some(admin.parse().unwrap());
         settings.connections.max_connections = 1;
     };
     with_settings(Kind::Sqlite, apart, async |app| {
@@ -188,6 +225,32 @@ async fn health_and_figures_have_an_address_of_their_own() {
         assert!(!is_content && said.contains("WRONG admin address"), "{said}");
         drop(socket);
         node.stop().await;
+    })
+    .await;
+}
+
+/// As when a node is told to stop while the system has connections that it has not come to yet: nobody may send their requests
+/// again.
+#[tokio::test]
+async fn who_waits_in_the_line_of_a_server_that_stops_is_answered() {
+    // In seconds as they are: whoever is new has one of them to be read in.
+    with(Kind::Sqlite, async |app| {
+        let listener = tidings::http::listen(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut waiting = Vec::new();
+        // More than are accepted in one go.
+        for _ in 0..400 {
+            waiting.push(connected(&address, b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await);
+        }
+        let answered = async {
+            for mut stream in waiting {
+                assert!(until_closed(&mut stream).await.ends_with("alive\n"));
+            }
+        };
+        let served = Server::new(app.app.clone(), Arc::default()).serve(listener, std::future::ready(()));
+        let (served, ()) = tokio::join!(served, answered);
+        served.unwrap();
+        assert!(TcpStream::connect(&address).await.is_err(), "nobody listens any more");
     })
     .await;
 }

@@ -13,16 +13,18 @@ fn ten_a_day(settings: &mut Config) {
 
 /// What is asked, and how much of the day's share it takes.
 fn calls() -> [(&'static str, Value, usize); 5] {
-    let subscribe = "mutation($input: SubscribeInput!) { subscribe(input: $input) { createdCount } }";
-    let prefer = "mutation($actions: [PreferenceInput!]) { updatePreferences(actions: $actions) { actions { code } } }";
-    let topic = json!({ "target": { "type": "doc", "id": "1" }, "actions": ["edit", "share", "comment"] });
-    let switches = json!([{ "code": "edit", "enabled": false }, { "code": "move", "enabled": null }]);
+    let subscribe = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
+    let prefer = "mutation($actions: [NotificationPreferenceInput!], $resetActions: [String!]) { \
+        updatePreferences(actions: $actions, resetActions: $resetActions) { preferences { actions { code } } } }";
+    let topic =
+        json!({ "target": { "type": "doc", "externalId": "1" }, "what": { "actions": ["edit", "share", "comment"] } });
+    let switches = json!({ "actions": [{ "code": "edit", "enabled": false }], "resetActions": ["move"] });
     [
         (subscribe, json!({ "input": topic }), 3),
-        (prefer, json!({ "actions": switches }), 1),
-        ("mutation { follow(user: \"ben\") { id } }", json!({}), 1),
-        ("mutation { joinView(key: { code: \"chat\", id: \"1\" }) { __typename } }", json!({}), 1),
-        ("mutation { visitView(key: { code: \"chat\", id: \"1\" }) { __typename } }", json!({}), 1),
+        (prefer, switches, 1),
+        ("mutation { followUser(user: \"ben\") { user { id } } }", json!({}), 1),
+        ("mutation { joinView(key: { code: \"chat\", externalId: \"1\" }) { __typename } }", json!({}), 1),
+        ("mutation { visitView(key: { code: \"chat\", externalId: \"1\" }) { __typename } }", json!({}), 1),
     ]
 }
 
@@ -39,7 +41,7 @@ async fn a_user_makes_so_much_a_day_and_the_backend_what_it_likes() {
             let user = app.user(&format!("user-{}", query.len()));
             // What fails makes nothing.
             for _ in 0..15 {
-                let closed = "mutation { joinView(key: { code: \"closed\", id: \"1\" }) { __typename } }";
+                let closed = "mutation { joinView(key: { code: \"closed\", externalId: \"1\" }) { __typename } }";
                 assert_eq!(code(&user.send(closed, json!({})).await.1), "FORBIDDEN");
             }
             for _ in 0..10 / taken {
@@ -53,12 +55,12 @@ async fn a_user_makes_so_much_a_day_and_the_backend_what_it_likes() {
         }
         let [(subscribe, topic, _), ..] = calls();
         let mut topic = topic;
-        topic["input"]["user"] = json!("ada");
+        topic["input"]["who"] = json!({ "user": "ada" });
         for _ in 0..10 {
             app.service().ask(subscribe, topic.clone()).await;
         }
         // What the backend does for a user is not the user's.
-        topic["input"]["user"] = Value::Null;
+        topic["input"]["who"] = Value::Null;
         app.user("ada").ask(subscribe, topic).await;
     })
     .await;

@@ -9,7 +9,7 @@ use tidings::config::operations::hash;
 use super::{code, post, raw};
 use crate::support::{Kind, TestApp, with, with_settings};
 
-const QUERY: &str = "{ viewer { id } }";
+const QUERY: &str = "{ viewer { user { id } } }";
 
 fn persisted(hash: &str) -> Value {
     json!({ "persistedQuery": { "version": 1, "sha256Hash": hash } })
@@ -30,10 +30,10 @@ async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
         assert_eq!((status, code(&answer)), (StatusCode::OK, &json!("PERSISTED_QUERY_NOT_FOUND")));
         assert_eq!(answer["errors"][0]["message"], "PersistedQueryNotFound");
         let (_, answer) = send(app, &ada, json!({ "query": QUERY, "extensions": persisted(&hash) })).await;
-        assert_eq!(answer["data"]["viewer"]["id"], "ada");
+        assert_eq!(answer["data"]["viewer"]["user"]["id"], "ada");
         let ben = app.user("ben").token;
         let (_, answer) = send(app, &ben, by_hash.clone()).await;
-        assert_eq!(answer["data"]["viewer"]["id"], "ben");
+        assert_eq!(answer["data"]["viewer"]["user"]["id"], "ben");
         let theirs = app.stranger("ada", Role::User).token;
         assert_eq!(code(&send(app, &theirs, by_hash).await.1), "PERSISTED_QUERY_NOT_FOUND", "tenants share nothing");
 
@@ -42,7 +42,7 @@ async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
         );
         let get = Request::get(address).header("authorization", format!("Bearer {ada}")).body(Body::empty()).unwrap();
         let (status, _, body) = raw(app, get).await;
-        assert_eq!((status, body.as_str()), (StatusCode::OK, "{\"data\":{\"viewer\":{\"id\":\"ada\"}}}"));
+        assert_eq!((status, body.as_str()), (StatusCode::OK, "{\"data\":{\"viewer\":{\"user\":{\"id\":\"ada\"}}}}"));
     })
     .await;
 }
@@ -51,7 +51,7 @@ async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
 async fn a_hash_that_is_not_the_querys_is_refused_and_remembers_nothing() {
     with(Kind::Sqlite, async |app| {
         let ada = app.user("ada").token;
-        let wrong = hash("{ viewer { name } }");
+        let wrong = hash("{ viewer { user { name } } }");
         let (status, answer) = send(app, &ada, json!({ "query": QUERY, "extensions": persisted(&wrong) })).await;
         assert_eq!((status, code(&answer)), (StatusCode::BAD_REQUEST, &json!("GRAPHQL_VALIDATION_FAILED")));
         assert_eq!(
@@ -91,7 +91,7 @@ async fn a_hash_that_is_not_the_querys_is_refused_and_remembers_nothing() {
 async fn users_run_nothing_but_the_listed_operations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("operations.json");
-    let seen = "mutation Seen { markSeen { cursor } }";
+    let seen = "mutation Seen { markSeen { viewer { overview { cursor } } } }";
     std::fs::write(&path, json!({ "whoami": QUERY, hash(seen): seen }).to_string()).unwrap();
     with_settings(
         Kind::Sqlite,
@@ -110,21 +110,21 @@ async fn users_run_nothing_but_the_listed_operations() {
                 assert_eq!((status, &answer["errors"]), (StatusCode::OK, &Value::Null), "{body} {answer}");
             }
             for (body, status, refusal) in [
-                (json!({ "query": "{ viewer { name } }" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
-                (json!({ "query": "{ viewer { id }  }" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
+                (json!({ "query": "{ viewer { user { name } } }" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
+                (json!({ "query": "{ viewer { user { id } }  }" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
                 (json!({ "query": "{ __schema { types { name } } }" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
                 (json!({ "documentId": "nobody" }), StatusCode::OK, "PERSISTED_QUERY_NOT_FOUND"),
                 (
-                    json!({ "query": "{ viewer { name } }", "extensions": persisted(&hash("{ viewer { name } }")) }),
+                    json!({ "query": "{ viewer { user { name } } }", "extensions": persisted(&hash("{ viewer { user { name } } }")) }),
                     StatusCode::FORBIDDEN,
                     "FORBIDDEN",
                 ),
-                (json!({ "query": "{ viewer { name } }", "documentId": "whoami" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
+                (json!({ "query": "{ viewer { user { name } } }", "documentId": "whoami" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
             ] {
                 let (statements, (found, answer)) = app.statements_of(send(app, &ada, body.clone())).await;
                 assert_eq!((found, code(&answer), statements), (status, &json!(refusal), 0), "{body}");
             }
-            assert_eq!(send(app, &shop, json!({ "query": "{ groups { code } }" })).await.0, StatusCode::OK);
+            assert_eq!(send(app, &shop, json!({ "query": "{ userGroups { code } }" })).await.0, StatusCode::OK);
         },
     )
     .await;

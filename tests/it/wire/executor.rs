@@ -22,11 +22,11 @@ async fn ada(app: &TestApp) -> Viewer {
 on_every_database! {
     async fn whoever_the_host_says_is_calling_is_bound_as_at_our_own_doors(app) {
         let schema = Schema::new(app.app.clone(), app.live.clone());
-        let query = "{ viewer { id } }";
+        let query = "{ viewer { user { id } } }";
         assert_eq!(code(&schema.execute(Request::new(query)).await), "UNAUTHENTICATED");
         let answer = schema.execute(Request::new(query).data(ada(app).await)).await;
-        assert_eq!(answer.data.to_string(), r#"{viewer: {id: "ada"}}"#);
-        let retract = Request::new("mutation { retractNotification(id: \"x\") { id } }").data(ada(app).await);
+        assert_eq!(answer.data.to_string(), r#"{viewer: {user: {id: "ada"}}}"#);
+        let retract = Request::new("mutation { retractSentNotification(id: \"x\") { id } }").data(ada(app).await);
         assert_eq!(code(&schema.execute(retract).await), "FORBIDDEN");
         let deep = Request::new("{".repeat(60)).data(ada(app).await);
         assert_eq!(code(&schema.execute(deep).await), "GRAPHQL_VALIDATION_FAILED");

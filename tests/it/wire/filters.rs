@@ -11,11 +11,11 @@ const INBOX: &str = "query($first: Int, $after: String, $last: Int, $before: Str
     nodes { title } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }";
 
 const SENT: &str = "query($after: String, $filter: NotificationFilter) { \
-    notifications(first: 10, after: $after, filter: $filter) { nodes { title } pageInfo { hasNextPage endCursor } } }";
+    sentNotifications(first: 10, after: $after, filter: $filter) { nodes { title } pageInfo { hasNextPage endCursor } } }";
 
 /// Sends ada so many messages.
 async fn fill(app: &TestApp, many: usize) {
-    let send = "mutation($inputs: [SendInput!]!) { sendMany(inputs: $inputs) { replayed } }";
+    let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
     let message = json!({ "message": { "type": "news", "receiver": "ada", "content": { "title": "other" } } });
     for part in (0..many).step_by(1000) {
         let inputs = vec![message.clone(); 1000.min(many - part)];
@@ -69,10 +69,10 @@ async fn a_list_of_what_was_sent_passes_over_ten_thousand() {
         app.service().announce("news", everyone(), "oldest").await;
         fill(app, 10_500).await;
         let filter = json!({ "kinds": ["ANNOUNCEMENT"] });
-        let mut page = app.admin().ask(SENT, json!({ "filter": filter })).await["notifications"].take();
+        let mut page = app.admin().ask(SENT, json!({ "filter": filter })).await["sentNotifications"].take();
         assert_eq!((titles(&page).len(), &page["pageInfo"]["hasNextPage"]), (0, &json!(true)));
         let after = page["pageInfo"]["endCursor"].take();
-        let page = app.admin().ask(SENT, json!({ "filter": filter, "after": after })).await["notifications"].take();
+        let page = app.admin().ask(SENT, json!({ "filter": filter, "after": after })).await["sentNotifications"].take();
         assert_eq!((titles(&page), &page["pageInfo"]["hasNextPage"]), (vec!["oldest"], &json!(false)));
     })
     .await;
@@ -84,7 +84,7 @@ async fn a_call_names_no_more_types_than_a_tenant_may_have() {
         app.admin().define_type("news").await;
         let inbox = "query($types: [String!]) { viewer { inbox(filter: { types: $types }) { nodes { id } } } }";
         let mark = "mutation($types: [String!]) { markRead(select: { matching: { types: $types } }) { changedCount } }";
-        let sent = "query($types: [String!]) { notifications(filter: { types: $types }) { nodes { id } } }";
+        let sent = "query($types: [String!]) { sentNotifications(filter: { types: $types }) { nodes { id } } }";
         for (query, actor) in [(inbox, app.user("ada")), (mark, app.user("ada")), (sent, app.admin())] {
             actor.ask(query, json!({ "types": vec!["news"; 100] })).await;
             let (status, answer) = actor.send(query, json!({ "types": vec!["news"; 101] })).await;

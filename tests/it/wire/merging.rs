@@ -29,7 +29,7 @@ on_every_database! {
         ada.ask("{ viewer { overview { cursor } } }", json!({})).await;
         let (one, _) = app.statements_of(ada.ask("{ viewer { overview { unread { count } } } }", json!({}))).await;
         let many = format!("{{ {} }}", "viewer { ...a overview { unread { count } } } ".repeat(240));
-        let many = many + "fragment a on User { overview { unread { count } } }";
+        let many = many + "fragment a on Viewer { overview { unread { count } } }";
         let (statements, data) = app.statements_of(ada.ask(&many, json!({}))).await;
         assert_eq!((statements, &data), (one, &json!({ "viewer": { "overview": { "unread": { "count": 0 } } } })));
     }
@@ -41,27 +41,27 @@ async fn fragments_may_overlap_as_clients_write_them() {
         app.admin().define_type("news").await;
         let id = app.service().announce("news", everyone(), "x").await;
         let ada = app.user("ada");
-        let query = "query Bell($small: Boolean = false, $large: Boolean!) { viewer { id ...A ...B @skip(if: $small) ... @include(if: $large) { overview { cursor } } } } \
-            fragment A on User { id overview { unread { count } ...O } } \
-            fragment B on User { name id overview { unread { exact } types { type { code } } } } \
-            fragment O on Overview { unread { count exact __typename } types { type { title code } of: __typename unread { many: count } } }";
-        let whole = json!({ "viewer": { "id": "ada", "name": null, "overview": {
-            "unread": { "count": 1, "exact": true, "__typename": "Count" },
-            "types": [{ "type": { "title": "news", "code": "news" }, "of": "TypeOverview", "unread": { "many": 1 } }] } } });
+        let query = "query Bell($small: Boolean = false, $large: Boolean!) { viewer { user { id } ...A ...B @skip(if: $small) ... @include(if: $large) { overview { cursor } } } } \
+            fragment A on Viewer { user { id } overview { unread { count } ...O } } \
+            fragment B on Viewer { user { name id } overview { unread { exact } types { type { code } } } } \
+            fragment O on InboxOverview { unread { count exact __typename } types { type { title code } of: __typename unread { many: count } } }";
+        let whole = json!({ "viewer": { "user": { "id": "ada", "name": null }, "overview": {
+            "unread": { "count": 1, "exact": true, "__typename": "CappedCount" },
+            "types": [{ "type": { "title": "news", "code": "news" }, "of": "MessageTypeOverview", "unread": { "many": 1 } }] } } });
         assert_eq!(ada.ask(query, json!({ "large": false })).await, whole);
         let data = ada.ask(query, json!({ "small": true, "large": true })).await;
-        assert!(data["viewer"].get("name").is_none() && data["viewer"]["overview"]["cursor"].is_string(), "{data}");
+        assert!(data["viewer"]["user"].get("name").is_none() && data["viewer"]["overview"]["cursor"].is_string(), "{data}");
         let keys: Vec<&String> = whole["viewer"]["overview"].as_object().unwrap().keys().collect();
         assert_eq!(keys.len(), 2);
 
         // Of an interface, what each object is asked.
         let item = ada.ask("{ viewer { inbox { nodes { id } } } }", json!({})).await["viewer"]["inbox"]["nodes"][0]["id"].clone();
-        let node = "query($id: ID!) { node(id: $id) { __typename id ...N ... on InboxItem { id title isRead } ... on Notification { title status } } } \
+        let node = "query($id: ID!) { node(id: $id) { __typename id ...N ... on InboxItem { id title isRead } ... on SentNotification { title status } } } \
             fragment N on Node { id ... on InboxItem { type { code } } }";
         let data = ada.ask(node, json!({ "id": item })).await;
         assert_eq!(data["node"], json!({ "__typename": "InboxItem", "id": item, "type": { "code": "news" }, "title": "x", "isRead": false }));
         let data = app.service().ask(node, json!({ "id": id })).await;
-        assert_eq!(data["node"], json!({ "__typename": "Notification", "id": id, "title": "x", "status": "PUBLISHED" }));
+        assert_eq!(data["node"], json!({ "__typename": "SentNotification", "id": id, "title": "x", "status": "PUBLISHED" }));
     })
     .await;
 }
@@ -70,9 +70,9 @@ async fn fragments_may_overlap_as_clients_write_them() {
 async fn fields_that_differ_under_one_name_are_refused() {
     crate::support::with(crate::support::Kind::Sqlite, async |app| {
         for query in [
-            "{ viewer { id: name id } }",
+            "{ viewer { user { id: name id } } }",
             "{ viewer { overview(cap: 1) { cursor } overview(cap: 2) { cursor } } }",
-            "{ viewer { overview(cap: 1) { cursor } ...a } } fragment a on User { overview { cursor } }",
+            "{ viewer { overview(cap: 1) { cursor } ...a } } fragment a on Viewer { overview { cursor } }",
             "{ viewer { overview { a: cursor } } viewer { overview { a: unread { count } } } }",
         ] {
             let (status, answer) = app.user("ada").send(query, json!({})).await;

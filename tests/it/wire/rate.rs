@@ -21,11 +21,13 @@ async fn a_user_has_so_many_operations_a_minute_and_is_told_when_to_come_back() 
     with_settings(Kind::Sqlite, six_a_minute, async |app| {
         let ada = app.user("ada");
         // Operations count, not requests.
-        let (status, _) =
-            ada.send("{ viewer { id } groups { code } reasons { code } messageTypes { code } }", json!({})).await;
+        let (status, _) = ada
+            .send("{ viewer { id } userGroups { code } subscriptionReasons { code } messageTypes { code } }", json!({}))
+            .await;
         assert_eq!(status, StatusCode::OK);
-        let (statements, (status, answer)) =
-            app.statements_of(ada.send("{ viewer { id } groups { code } reasons { code } }", json!({}))).await;
+        let (statements, (status, answer)) = app
+            .statements_of(ada.send("{ viewer { id } userGroups { code } subscriptionReasons { code } }", json!({})))
+            .await;
         assert_eq!((status, statements, code(&answer)), (StatusCode::TOO_MANY_REQUESTS, 0, &json!("RATE_LIMITED")));
         assert_eq!(answer["errors"][0]["extensions"]["retryAfter"], 10);
         assert_eq!(ada.send("{ viewer { id } }", json!({})).await.0, StatusCode::OK);
@@ -53,16 +55,16 @@ async fn each_caller_has_their_own_share() {
             assert_eq!(other.send("{ viewer { id } }", json!({})).await.0, StatusCode::OK);
         }
         for _ in 0..50 {
-            assert_eq!(app.service().send("{ groups { code } }", json!({})).await.0, StatusCode::OK);
+            assert_eq!(app.service().send("{ userGroups { code } }", json!({})).await.0, StatusCode::OK);
         }
     })
     .await;
     let both = |settings: &mut Config| settings.limits.staff_rate = 2;
     with_settings(Kind::Sqlite, both, async |app| {
         for status in [StatusCode::OK, StatusCode::OK, StatusCode::TOO_MANY_REQUESTS] {
-            assert_eq!(app.service().send("{ groups { code } }", json!({})).await.0, status);
+            assert_eq!(app.service().send("{ userGroups { code } }", json!({})).await.0, status);
         }
-        assert_eq!(app.admin().send("{ groups { code } }", json!({})).await.0, StatusCode::OK);
+        assert_eq!(app.admin().send("{ userGroups { code } }", json!({})).await.0, StatusCode::OK);
     })
     .await;
 }

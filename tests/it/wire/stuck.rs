@@ -170,7 +170,7 @@ async fn a_caller_who_takes_no_answers_gets_no_more_of_them() {
     let small = |settings: &mut tidings::config::Config| settings.limits.answer_bytes = 64 * 1024;
     with_settings(Kind::Sqlite, small, async |app| {
         app.admin().define_type("news").await;
-        let send = "mutation($i: MessageInput!) { sendMessage(input: $i) { replayed } }";
+        let send = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { replayed } }";
         for receiver in ["ada", "ada", "ada", "ben", "ben", "ben"] {
             let content = json!({ "title": "long", "body": "x".repeat(16 * 1024) });
             app.service().ask(send, json!({ "i": { "type": "news", "receiver": receiver, "content": content } })).await;
@@ -280,7 +280,8 @@ async fn an_event_stream_that_is_not_read_is_cut_off() {
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let long = "x".repeat(16 * 1024);
-        let send = "mutation($input: AnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
+        let send =
+            "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { notification { id } } }";
         let content = json!({ "title": "long", "body": long });
         let input = json!({ "type": "release", "audience": everyone(), "content": content });
         let until = Instant::now() + PATIENCE;

@@ -19,8 +19,8 @@ use super::board::Board;
 use crate::Result;
 use crate::server::token;
 
-const OVERVIEW: &str = "subscription { overviewChanged(cap: 99) { unread { count exact } \
-    types { type { code } unread { count } latest { id title } } cursor } }";
+const OVERVIEW: &str = "subscription { overviewChanged { overview(cap: 99) { unread { count exact } \
+    types { type { code } unread { count } latest { id title } } cursor } } }";
 const ITEMS: &str = "subscription($after: String) { itemReceived(after: $after) { \
     cursor node { id kind type { code } title body link createdAt isRead sender { id name } } } }";
 
@@ -84,7 +84,7 @@ impl Session {
             cursor
         } else {
             self.subscribe("overview", OVERVIEW, Value::Null).await?;
-            self.data().await?["overviewChanged"]["cursor"].take()
+            self.data().await?["overviewChanged"]["overview"]["cursor"].take()
         };
         if want != Want::Overviews {
             self.subscribe("items", ITEMS, json!({ "after": after })).await?;

@@ -81,9 +81,9 @@ async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<
     let mut cursors = Vec::with_capacity(SOCKETS);
     for first in (0..SOCKETS).step_by(100) {
         let users: Vec<String> = (first..first + 100).map(|user| format!("u{user}")).collect();
-        let query = "query($ids: [ID!]!) { users(ids: $ids) { overview { cursor } } }";
+        let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { cursor } } }";
         let data = server.data(&service, query, json!({ "ids": users })).await?;
-        let all = data["users"].as_array().ok_or("there are no users")?;
+        let all = data["inboxUsers"].as_array().ok_or("there are no users")?;
         cursors.extend(all.iter().filter_map(|user| user["overview"]["cursor"].as_str().map(str::to_owned)));
     }
     announce(&server, &service, title).await?;

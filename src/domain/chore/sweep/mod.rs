@@ -9,8 +9,10 @@ use entity::ids::{Seq, TenantId, UserId};
 use entity::notification::{self, Entity as Notification};
 use entity::prelude::*;
 use entity::read_mark::{self, Entity as ReadMark};
+use entity::recipient::{self, Entity as Recipient};
 use entity::tenant::{Column, Entity as Head};
 use entity::{amendment, publication};
+use futures_util::future::BoxFuture;
 
 use self::statement::{Looked, delete_old, with_something_old};
 use crate::app::App;
@@ -18,7 +20,7 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::action;
 use crate::domain::tenant::{self, Failures, Tenant};
-use crate::domain::{channel, tally, user, view};
+use crate::domain::{channel, lane, tally, user, view};
 use crate::error::{Error, Result};
 
 /// Rows of one transaction.
@@ -49,13 +51,19 @@ pub struct Swept {
     pub actions: u64,
     /// Views that nobody touched for a year, and keys of activities past the retention window.
     pub views: u64,
+    /// Webhooks and mail, whatever came of them.
+    pub deliveries: u64,
 }
 
 /// Deletes everything that is past the retention window, of all tenants, and items that have expired. Where a tenant fails, the
 /// others go on, and then the first failure is returned.
 ///
 /// It goes by the database's clock, and only where this node's says about the same: `UNAVAILABLE` otherwise.
-pub async fn sweep(app: &App) -> Result<Swept> {
+pub fn sweep(app: &App) -> BoxFuture<'_, Result<Swept>> {
+    Box::pin(swept(app))
+}
+
+async fn swept(app: &App) -> Result<Swept> {
     app.compare_clocks().await?;
     if app.agreed.is_in_doubt() {
         return Err(Error::Unavailable(format!("{}: nothing is deleted until they agree", app.agreed.told())));
@@ -90,6 +98,7 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
         swept.items += sweep_inboxes(app, tenant, upto, old.expired).await?;
     }
     if is_news {
+        forget_named(app, tenant, upto).await?;
         swept.notifications += delete(app, tenant, notification::Column::Seq, upto).await?;
         delete(app, tenant, amendment::Column::Seq, upto).await?;
         transaction!(app.db, |txn| {
@@ -100,7 +109,8 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
     swept.notifications += transaction!(app.db, |txn| delete_cancelled(txn, tenant, old.published).await)?;
     swept.channels += channel::sweep(app, tenant).await?;
     swept.actions += action::sweep(app, tenant, old.published).await?;
-    Ok(())
+    swept.deliveries += lane::sweep(app, tenant, old.published).await?;
+    lane::renew_secrets(app, tenant).await
 }
 
 async fn swept_upto(app: &App, tenant: &Tenant) -> Result<Seq> {
@@ -131,6 +141,28 @@ where
         deleted += batch;
         if batch < ROWS {
             return Ok(deleted);
+        }
+    }
+}
+
+/// Whom announcements name that nothing brought to them outside: there is no relay any more.
+async fn forget_named(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
+    use recipient::Column::NotificationId;
+    let mut after = 0;
+    loop {
+        let next = transaction!(app.db, |txn| {
+            let named = Recipient::of_tenant(tenant.id).filter(NotificationId.gt(after)).select_only();
+            let named = named.column(NotificationId).distinct().order_by_asc(NotificationId).limit(LIST as u64);
+            let named: Vec<i64> = named.into_tuple().all(txn).await?;
+            let old = Notification::of_tenant(tenant.id).filter(notification::Column::Id.among(txn, &named));
+            let old = old.filter(notification::Column::Seq.lte(upto)).select_only().column(notification::Column::Id);
+            let old: Vec<i64> = old.into_tuple().all(txn).await?;
+            Recipient::delete_of_tenant(tenant.id).filter(NotificationId.among(txn, &old)).exec(txn).await?;
+            Ok(named.last().copied().filter(|_| named.len() == LIST))
+        })?;
+        match next {
+            Some(last) => after = last,
+            None => return Ok(()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 use entity::inbox_item::State;
-use entity::prelude::FromQueryResult;
+use entity::prelude::{FromQueryResult, LIST};
 use sea_orm::QueryResult;
 use serde_json::Value;
 
@@ -27,12 +27,18 @@ pub use statement::{CONTENT_COLUMNS, Own, Row, STATE_COLUMNS, Shown, push_column
 #[derive(Debug, Default)]
 pub struct Contents(HashMap<Seq, Arc<Content>>);
 
-/// A user's item by its seq, if it has neither expired nor been retracted; their inbox need not be synced, for whoever
-/// knows an id has seen it, and the notification itself says what became of it.
-pub async fn find(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Result<Option<Item>> {
+/// A user's items by their seqs, in that order, but for those that have expired or been retracted; their inbox need not be synced,
+/// for whoever knows an id has seen it, and the notification itself says what became of it.
+pub async fn find(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Result<Vec<Item>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let row = statement::one(app, tenant, user, seq).row::<Option<Row>>(&app.db.read).await?;
-    row.flatten().map(|row| of(row, &catalogue)).transpose()
+    let mut found = HashMap::with_capacity(seqs.len());
+    for seqs in seqs.chunks(LIST) {
+        for row in statement::some(app, tenant, user, seqs).rows::<Row>(&app.db.read).await? {
+            let item = of(row, &catalogue)?;
+            found.insert(item.seq, item);
+        }
+    }
+    Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect())
 }
 
 impl Contents {

@@ -94,14 +94,14 @@ pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
     push_content_joins(sql);
 }
 
-/// A user's item, unless its notification says that it has gone: probes of primary keys.
-pub fn one(app: &App, tenant: &Tenant, user: UserId, seq: Seq) -> Sql {
+/// Items of a user, but for those whose notifications say that they have gone: probes of primary keys.
+pub fn some(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Sql {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ");
     push_columns(&mut sql);
     sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
     push_joins(&mut sql, tenant);
-    sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq = ").bind(seq);
+    sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq").among(seqs);
     sql.push(" AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at > ").bind(app.now()).push(")");
     sql
 }

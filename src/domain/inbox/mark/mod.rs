@@ -6,6 +6,9 @@
 mod statement;
 mod step;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use entity::ids::{Seq, TypeId, UserId};
 use entity::inbox_item::{Column, Entity as InboxItem, State};
 use entity::prelude::{Among, ColumnTrait, Existing, Expr, LIST, OfUser, QueryFilter, QuerySelect, insert};
@@ -17,11 +20,12 @@ use super::sync;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
-use crate::domain::catalogue::{self, Catalogue, ReadPolicy};
+use crate::domain::catalogue::{self, Catalogue, MessageType, ReadPolicy};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::model::catalogue::no_type;
 use statement::{Concerned, Unread, Which};
 pub use step::Change;
 use step::{Step, steps};
@@ -45,46 +49,78 @@ pub struct Match {
     pub up_to: Option<Seq>,
 }
 
-/// Changes the state of a user's items and returns how many it was another for.
-pub async fn apply(app: &App, tenant: &Tenant, user: UserId, selection: &Selection, change: Change) -> Result<u64> {
+/// What a mark did.
+#[derive(Clone, Debug)]
+pub struct Marked {
+    /// For how many items the state was another.
+    pub changed_count: u64,
+    /// Their types, in catalogue order.
+    pub types: Vec<Arc<MessageType>>,
+}
+
+/// How many items of each type were changed.
+#[derive(Default)]
+struct Changed(BTreeMap<TypeId, u64>);
+
+impl Changed {
+    fn add(&mut self, kind: TypeId, many: u64) {
+        if many > 0 {
+            *self.0.entry(kind).or_default() += many;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn by(&self, catalogue: &Catalogue) -> Marked {
+        let types = catalogue.types.iter().filter(|kind| self.0.contains_key(&kind.id)).cloned().collect();
+        Marked { changed_count: self.0.values().sum(), types }
+    }
+}
+
+/// Changes the state of a user's items.
+pub async fn apply(app: &App, tenant: &Tenant, user: UserId, selection: &Selection, change: Change) -> Result<Marked> {
     let catalogue = catalogue::current(app, tenant).await?;
     sync::caught_up(app, tenant, &[user]).await?;
-    let changed_count = transaction!(app.db, |txn| {
+    let changed = transaction!(app.db, |txn| {
         let now = app.now();
         let end = sync::within(txn, tenant, &[user], now).await?;
         let inbox = Inbox { txn, tenant, user, now };
-        let changed_count = match selection {
-            Selection::Items(seqs) => inbox.change(change, None, &Which::Items(seqs)).await?,
-            Selection::Matching(of) => inbox.change_matching(change, of, end, &catalogue).await?,
-        };
-        if changed_count > 0 {
+        let mut changed = Changed::default();
+        match selection {
+            Selection::Items(seqs) => inbox.change(&mut changed, change, None, &Which::Items(seqs)).await?,
+            Selection::Matching(of) => inbox.change_matching(&mut changed, change, of, (end, &catalogue)).await?,
+        }
+        if !changed.is_empty() {
             people::changed(txn, tenant, &[user]).await?;
         }
-        Ok(changed_count)
+        Ok(changed)
     })?;
-    if changed_count > 0 {
+    if !changed.is_empty() {
         app.caches.overviews.forget(&[user]).await;
     }
-    Ok(changed_count)
+    Ok(changed.by(&catalogue))
 }
 
 /// The inbox, or one type of it, was looked at: types that read themselves are read, and, if it was the whole, nothing
 /// is unseen any more.
-pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -> Result<()> {
+pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -> Result<Marked> {
     let catalogue = catalogue::current(app, tenant).await?;
     if let Some(code) = only
         && catalogue.message_type(code).is_none()
     {
-        return Err(Error::bad_input("type", format!("no message type {code:?}")));
+        return Err(no_type("type", code));
     }
     sync::caught_up(app, tenant, &[user]).await?;
-    transaction!(app.db, |txn| {
+    let changed = transaction!(app.db, |txn| {
         let now = app.now();
         let end = sync::within(txn, tenant, &[user], now).await?;
         let inbox = Inbox { txn, tenant, user, now };
+        let mut changed = Changed::default();
         for kind in &catalogue.types {
             if kind.read_policy == ReadPolicy::Auto && only.is_none_or(|code| code == kind.code) {
-                inbox.read_all(kind.id, end).await?;
+                changed.add(kind.id, inbox.read_all(kind.id, end).await?);
             }
         }
         people::changed(txn, tenant, &[user]).await?;
@@ -92,10 +128,10 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
             let seen = User::update_of_user(user).col_expr(user::Column::SeenSeq, Expr::val(end));
             seen.filter(user::Column::SeenSeq.lt(end)).exec(txn).await?;
         }
-        Ok(())
+        Ok(changed)
     })?;
     app.caches.overviews.forget(&[user]).await;
-    Ok(())
+    Ok(changed.by(&catalogue))
 }
 
 /// A user's inbox within a transaction that has locked and synced it.
@@ -107,20 +143,27 @@ struct Inbox<'a> {
 }
 
 impl Inbox<'_> {
-    async fn change_matching(&self, change: Change, of: &Match, end: Seq, catalogue: &Catalogue) -> Result<u64> {
+    async fn change_matching(
+        &self,
+        changed: &mut Changed,
+        change: Change,
+        of: &Match,
+        (end, catalogue): (Seq, &Catalogue),
+    ) -> Result<()> {
         if let Some(target) = &of.target {
             target.check().map_err(|error| error.within("select.matching"))?;
         }
         let types = catalogue.chosen("select.matching.types", of.types.as_deref())?;
         let up_to = of.up_to.unwrap_or(end).min(end);
-        let mut changed_count = 0;
         for kind in types {
-            changed_count += match (change, &of.target) {
-                (Change::Read, None) => self.read_all(kind.id, up_to).await?,
-                (_, target) => self.change(change, Some(kind.id), &Which::UpTo(up_to, target.as_ref())).await?,
-            };
+            match (change, &of.target) {
+                (Change::Read, None) => changed.add(kind.id, self.read_all(kind.id, up_to).await?),
+                (_, target) => {
+                    self.change(changed, change, Some(kind.id), &Which::UpTo(up_to, target.as_ref())).await?;
+                }
+            }
         }
-        Ok(changed_count)
+        Ok(())
     }
 
     /// Raises the read mark of a type, if that makes anything read; returns how much. The items stay untouched but for
@@ -141,9 +184,14 @@ impl Inbox<'_> {
     }
 
     /// Changes items one by one, from each state in which they may be to the one that the change leads to.
-    async fn change(&self, change: Change, kind: Option<TypeId>, which: &Which<'_>) -> Result<u64> {
+    async fn change(
+        &self,
+        changed: &mut Changed,
+        change: Change,
+        kind: Option<TypeId>,
+        which: &Which<'_>,
+    ) -> Result<()> {
         tally::settle(self.txn, &[self.user]).await?;
-        let mut changed_count = 0;
         for step in steps(change) {
             // A bulk mark is about the inbox proper, but for the one that empties the archive.
             if matches!(which, Which::UpTo(..)) && step.from.is_archived() && change != Change::Unarchive {
@@ -154,10 +202,10 @@ impl Inbox<'_> {
                 None => self.types_of(which).await?,
             };
             for kind in types {
-                changed_count += self.step(step, kind, which).await?;
+                changed.add(kind, self.step(step, kind, which).await?);
             }
         }
-        Ok(changed_count)
+        Ok(())
     }
 
     async fn step(&self, step: &Step, kind: TypeId, which: &Which<'_>) -> Result<u64> {

@@ -20,13 +20,14 @@ pub enum Part {
 /// One range of the index, within a user and a type.
 pub type Range = (State, Part);
 
-/// Both sides of the inbox that a question may be about.
+/// Which of both sides of the inbox a question is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// What is not archived.
     #[default]
     Inbox,
     Archive,
+    Both,
 }
 
 /// The ranges that hold the items of a side, all of them or only the read or unread ones.
@@ -40,5 +41,10 @@ pub fn ranges(side: Side, read: Option<bool>) -> &'static [Range] {
         (Side::Archive, None) => &[(ArchivedRead, All), (ArchivedUnread, All)],
         (Side::Archive, Some(true)) => &[(ArchivedRead, All)],
         (Side::Archive, Some(false)) => &[(ArchivedUnread, All)],
+        (Side::Both, None) => {
+            &[(Fresh, All), (Read, All), (KeptUnread, All), (ArchivedRead, All), (ArchivedUnread, All)]
+        }
+        (Side::Both, Some(true)) => &[(Fresh, UpToMark), (Read, All), (ArchivedRead, All)],
+        (Side::Both, Some(false)) => &[(Fresh, AboveMark), (KeptUnread, All), (ArchivedUnread, All)],
     }
 }

@@ -12,7 +12,8 @@ fn within(open: &str, many: usize, inner: &str, close: &str) -> String {
 
 fn assert_refused(source: &str, kind: &str) {
     let found = outcome(source, &Json::Null);
-    let is_it = matches!(&found, Outcome::Refused(why) if why.starts_with(&format!("does not compile: {kind} (line ")));
+    let is_it =
+        matches!(&found, Outcome::Refused(why) if why.starts_with(&format!("`body` does not compile: {kind} (line ")));
     assert!(is_it, "{source:.200}: {found}");
 }
 

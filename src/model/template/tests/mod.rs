@@ -120,7 +120,7 @@ fn what_templates_may_not_do_is_named_with_its_line() {
         ("{{ 'a' if }}", "syntax error (line 1): unexpected end of variable block"),
     ] {
         let Outcome::Refused(found) = outcome(source, &Json::Null) else { panic!("{source} is allowed") };
-        assert_eq!(found, format!("does not compile: {why}"), "{source}");
+        assert_eq!(found, format!("`body` does not compile: {why}"), "{source}");
     }
 }
 

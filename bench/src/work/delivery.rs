@@ -1,0 +1,242 @@
+//! Webhooks: what they cost a send, how many a second and how soon they come, and what one that never answers costs the others.
+
+mod receiver;
+mod tenant;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, sleep_until};
+
+use super::CONNECTIONS;
+use crate::figures::{Case, Measured, median, named};
+use crate::load::{Load, Taken, press};
+use crate::machine::{self, Postgres};
+use crate::server::Server;
+use crate::{Place, Plan, Result};
+use receiver::{HOLE, Receiver};
+use tenant::{Act, Tenant};
+
+/// Names of cases and of contenders, by which the report finds them.
+pub mod called {
+    pub const SENDS: &str = "sends one after the other";
+    pub const WITHOUT: &str = "no endpoint";
+    pub const WITH: &str = "three endpoints";
+
+    pub const MANY: &str = "5,000 webhooks that wait";
+    pub const RECEIVER: &str = "one receiver";
+    pub const RATE: &str = "webhooks/s";
+
+    pub const IDLE: &str = "from a send to its webhook";
+    pub const ALONE: &str = "while nothing else is";
+
+    pub const LANES: &str = "49 endpoints, 245 webhooks a second";
+    pub const GOOD: &str = "beside one that is paused";
+    pub const HOLED: &str = "beside one that never answers";
+}
+
+/// Of the server: the receiver is on this machine.
+const SETTINGS: [(&str, &str); 2] = [
+    ("TIDINGS_KEY", "0707070707070707070707070707070707070707070707070707070707070707"),
+    ("TIDINGS_EGRESS_ALLOW", "127.0.0.1"),
+];
+
+/// A server with nothing else to do, and where it posts to.
+struct Ground {
+    server: Server,
+    receiver: Receiver,
+    postgres: Postgres,
+}
+
+pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
+    let url = place.empty("delivery").await?;
+    let mut ground = Ground {
+        server: Server::tidings_with(&place.binary, &url, CONNECTIONS, &SETTINGS).await?,
+        receiver: Receiver::start().await?,
+        postgres: Postgres::watch(&url).await?,
+    };
+    Ok(vec![
+        sends(plan, &mut ground).await?,
+        many(plan, &mut ground).await?,
+        idle(plan, &mut ground).await?,
+        lanes(plan, &mut ground).await?,
+    ])
+}
+
+/// Sends of a turn.
+const REQUESTS: usize = 300;
+
+/// Sends in a tenant whose endpoints get each of them, against those in one that has none. The next turn waits until all has come.
+async fn sends(plan: &Plan, ground: &mut Ground) -> Result<Case> {
+    let tenants = [("without", 0), ("with", 3)];
+    let mut all = [Measured::new(called::WITHOUT), Measured::new(called::WITH)];
+    for (name, endpoints) in tenants {
+        let tenant = Tenant::make(&ground.server, name).await?;
+        for place in 0..endpoints {
+            tenant.endpoint(&ground.server, &ground.receiver.url(&format!("/{place}"))).await?;
+        }
+    }
+    for round in 0..=plan.rounds {
+        for shift in 0..2 {
+            let own = (round + shift) % 2;
+            let (name, endpoints) = tenants[own];
+            let statements = ground.server.statements().await?;
+            let asks = Tenant { code: name }.asks().into();
+            let taken = press(ground.server.address, &asks, Load::Alone { requests: REQUESTS }).await?;
+            let Taken { latencies, seconds, errors } = taken;
+            if errors > 0 {
+                return Err(format!("{errors} sends failed").into());
+            }
+            ground.receiver.take(endpoints * REQUESTS).await?;
+            sleep(SETTLE).await;
+            if round == 0 {
+                continue;
+            }
+            all[own].add(named::RATE, REQUESTS as f64 / seconds);
+            all[own].add(named::HALF, median(&latencies));
+            all[own].add(named::MOST, latencies[REQUESTS * 99 / 100]);
+            all[own].add(
+                "statements, also of webhooks",
+                (ground.server.statements().await? - statements) / REQUESTS as f64,
+            );
+        }
+        eprintln!("{}: round {round} of {}", called::SENDS, plan.rounds);
+    }
+    Ok(Case { name: called::SENDS.into(), contenders: all.into() })
+}
+
+/// What came last is written down by then.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Webhooks that wait for an endpoint that was paused.
+const MANY: usize = 5000;
+
+async fn many(plan: &Plan, ground: &mut Ground) -> Result<Case> {
+    let tenant = Tenant::make(&ground.server, "many").await?;
+    let endpoint = tenant.endpoint(&ground.server, &ground.receiver.url("/")).await?;
+    let mut measured = Measured::new(called::RECEIVER);
+    for round in 0..=plan.rounds {
+        tenant.act(&ground.server, Act::Pause, &endpoint).await?;
+        tenant.send_many(&ground.server, MANY).await?;
+        let pid = ground.server.pid();
+        let before = (machine::cpu(pid)?, ground.postgres.cpu().await?, ground.receiver.connections());
+        tenant.act(&ground.server, Act::Resume, &endpoint).await?;
+        let start = Instant::now();
+        let arrivals = ground.receiver.take(MANY).await?;
+        let took = arrivals[MANY - 1].at.saturating_duration_since(start).as_secs_f64();
+        sleep(SETTLE).await;
+        if round == 0 {
+            continue;
+        }
+        let server = (machine::cpu(pid)? - before.0) / MANY as f64;
+        let database = ground.postgres.cpu().await?.zip(before.1);
+        let database = database.map(|(after, before)| (after - before) / MANY as f64);
+        measured.add(called::RATE, MANY as f64 / took);
+        measured.add(named::SERVER, server);
+        measured.add(named::CPU, server + database.unwrap_or_default());
+        if let Some(database) = database {
+            measured.add(named::DATABASE, database);
+        }
+        measured.add("connections", (ground.receiver.connections() - before.2) as f64);
+        eprintln!("{}: round {round} of {}", called::MANY, plan.rounds);
+    }
+    Ok(Case { name: called::MANY.into(), contenders: vec![measured] })
+}
+
+/// Sends of a turn, and the time between them, which is a little longer each time, so that they fall into all parts of what is done
+/// periodically.
+const SAMPLES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(7);
+
+/// From before a send is asked for until its webhook has come.
+async fn idle(plan: &Plan, ground: &mut Ground) -> Result<Case> {
+    let tenant = Tenant::make(&ground.server, "idle").await?;
+    tenant.endpoint(&ground.server, &ground.receiver.url("/")).await?;
+    let mut measured = Measured::new(called::ALONE);
+    for round in 0..plan.rounds.min(3) {
+        let mut times = Vec::new();
+        for sample in 0..SAMPLES {
+            sleep(PAUSE * (20 + sample % 20)).await;
+            let start = Instant::now();
+            tenant.send(&ground.server).await?;
+            let arrival = ground.receiver.take(1).await?.remove(0);
+            times.push(arrival.at.saturating_duration_since(start).as_secs_f64() * 1e3);
+        }
+        add_times(&mut measured, times);
+        eprintln!("{}: round {round}", called::IDLE);
+    }
+    Ok(Case { name: called::IDLE.into(), contenders: vec![measured] })
+}
+
+fn add_times(measured: &mut Measured, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    measured.add(named::HALF, median(&times));
+    measured.add(named::MOST, times[times.len() * 99 / 100]);
+}
+
+/// Tenants with so many endpoints each, the last of which is the one that never answers, in turns.
+const TENANTS: [&str; 10] =
+    ["lane-0", "lane-1", "lane-2", "lane-3", "lane-4", "lane-5", "lane-6", "lane-7", "lane-8", "lane-9"];
+const ENDPOINTS: usize = 5;
+
+/// Requests of the one that never answers are given up after 15 s, and it rests from then on: a turn is shorter.
+const TURN: Duration = Duration::from_secs(10);
+
+/// The time from one send to the next, each in another tenant.
+const APART: Duration = Duration::from_millis(20);
+
+/// By then what never was answered is given up, and written down.
+const OVER: Duration = Duration::from_secs(17);
+
+/// How soon webhooks come to 49 endpoints, while one more is paused or never answers.
+async fn lanes(plan: &Plan, ground: &mut Ground) -> Result<Case> {
+    let mut hole = String::new();
+    for code in TENANTS {
+        let tenant = Tenant::make(&ground.server, code).await?;
+        for place in 0..ENDPOINTS {
+            let is_hole = code == TENANTS[9] && place == ENDPOINTS - 1;
+            let path = if is_hole { HOLE.to_owned() } else { format!("/{code}/{place}") };
+            let endpoint = tenant.endpoint(&ground.server, &ground.receiver.url(&path)).await?;
+            hole = if is_hole { endpoint } else { hole };
+        }
+    }
+    let holed = Tenant { code: TENANTS[9] };
+    let mut all = [Measured::new(called::GOOD), Measured::new(called::HOLED)];
+    for round in 0..=plan.rounds.min(3) {
+        for own in [round % 2, (round + 1) % 2] {
+            let act = if own == 0 { Act::Pause } else { Act::Resume };
+            holed.act(&ground.server, act, &hole).await?;
+            let times = turn(ground).await?;
+            if round > 0 {
+                add_times(&mut all[own], times);
+            }
+            holed.act(&ground.server, Act::Pause, &hole).await?;
+            sleep(OVER).await;
+        }
+        eprintln!("{}: round {round}", called::LANES);
+    }
+    Ok(Case { name: called::LANES.into(), contenders: all.into() })
+}
+
+/// From before each send until each of its webhooks has come, in milliseconds.
+async fn turn(ground: &mut Ground) -> Result<Vec<f64>> {
+    let begin = Instant::now();
+    let (mut sent, mut expected) = (HashMap::new(), 0);
+    for code in TENANTS.into_iter().cycle() {
+        let start = begin + APART * u32::try_from(sent.len())?;
+        if start >= begin + TURN {
+            break;
+        }
+        sleep_until(start.into()).await;
+        let start = Instant::now();
+        sent.insert((code, Tenant { code }.send(&ground.server).await?), start);
+        expected += if code == TENANTS[9] { ENDPOINTS - 1 } else { ENDPOINTS };
+    }
+    let mut times = Vec::with_capacity(expected);
+    for arrival in ground.receiver.take(expected).await? {
+        let code = arrival.path.split('/').nth(1).unwrap_or_default();
+        let start = sent.get(&(code, arrival.notification()?)).ok_or("something else has come")?;
+        times.push(arrival.at.saturating_duration_since(*start).as_secs_f64() * 1e3);
+    }
+    Ok(times)
+}

@@ -1,0 +1,318 @@
+from datetime import datetime
+from typing import Any, Optional
+
+from pydantic import Field
+
+from .base_model import BaseModel
+from .enums import (
+    DeliveryChannel,
+    DeliveryCondition,
+    InboxState,
+    NotificationField,
+    NotificationKind,
+    NotificationStatus,
+    ProfileField,
+    ReadPolicy,
+)
+
+
+class InboxFilter(BaseModel):
+    """What to list; conditions left out do not count."""
+
+    action: Optional[str] = None
+    "What happened to the target."
+    kinds: Optional[list[NotificationKind]] = None
+    "Of one of these kinds."
+    read: Optional[bool] = None
+    "True: only read, false: only unread, null: both."
+    sender: Optional[str] = None
+    "The partner's id of a user."
+    since: Optional[datetime] = None
+    "Published at or after this instant."
+    state: Optional[InboxState] = InboxState.INBOX
+    "Which part of the inbox."
+    target: Optional["TopicTargetInput"] = None
+    "About this target."
+    types: Optional[list[str]] = None
+    "Codes of message types."
+    until: Optional[datetime] = None
+    "Published before this instant."
+
+
+class InboxItemMatch(BaseModel):
+    """Which items a bulk mark is about; conditions left out do not count."""
+
+    target: Optional["TopicTargetInput"] = None
+    "About this target."
+    types: Optional[list[str]] = None
+    "Codes of message types."
+    up_to: Optional[str] = Field(alias="upTo", default=None)
+    "Up to and including the item at this cursor: what arrives during the click stays as it is."
+
+
+class InboxItemSelector(BaseModel):
+    """Which items of an inbox: either some, or all that match."""
+
+    ids: Optional[list[str]] = None
+    "At most 1,000. An item that was deleted or has expired is passed over."
+    matching: Optional["InboxItemMatch"] = None
+    "Every item that matches; an empty match is the whole inbox."
+
+
+class ListenerChoice(BaseModel):
+    """Who hears."""
+
+    group: Optional[str] = None
+    "All members of the group with this code, whoever they are when something happens. SERVICE, ADMIN."
+    user: Optional[str] = None
+    "A user, by the partner's own id; USER can name only themselves."
+
+
+class MessageDeliveryRuleInput(BaseModel):
+    """How what is sent under a type leaves the inbox: at most one rule for each channel."""
+
+    channel: DeliveryChannel
+    "By what."
+    condition: Optional[DeliveryCondition] = DeliveryCondition.IF_UNREAD
+    "Which items."
+    delay_seconds: Optional[int] = Field(alias="delaySeconds", default=300)
+    "How long after publication; at most 2,592,000, which are 30 days."
+
+
+class MessageTemplateInput(BaseModel):
+    """Templates of a type; at most 16 KiB each, with at most 1,000 names, values and signs in braces. One that does not compile is
+    refused."""
+
+    body: Optional[str] = None
+    "Renders the body; as the sender wrote it where it is left out."
+    link: Optional[str] = None
+    "Renders the link; as the sender wrote it where it is left out."
+    title: str
+    "Renders the title."
+
+
+class MessageTypeInput(BaseModel):
+    """All of a type: what is left out goes back to its default."""
+
+    code: str
+    "1 to 128 characters; the type with this code is changed, or made."
+    delivery: Optional[list["MessageDeliveryRuleInput"]] = None
+    "How what is sent under it leaves the inbox; not at all where it is left out. Counts for what is published afterwards."
+    group: Optional[str] = None
+    "Free label under which a UI groups types; 1 to 128 characters."
+    icon: Optional[str] = None
+    "What user interfaces show beside its title: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an absolute\nhttps URL; 256 characters at most."
+    mandatory: Optional[bool] = False
+    "Users cannot switch it off, neither by type nor by action."
+    position: Optional[int] = 0
+    "Order in overviews, ascending; ties by code."
+    read_policy: Optional[ReadPolicy] = Field(
+        alias="readPolicy", default=ReadPolicy.MANUAL
+    )
+    "How its items come to be read."
+    template: Optional["MessageTemplateInput"] = None
+    "Counts for everything that is read afterwards, also if it was sent before."
+    title: str
+    "1 to 256 characters."
+    ttl_seconds: Optional[int] = Field(alias="ttlSeconds", default=None)
+    "At least 1. Counts for what is sent afterwards."
+    ui: Optional[Any] = None
+    "For user interfaces, untouched; 4 KiB of JSON at most."
+
+
+class NotificationAudienceInput(BaseModel):
+    """Whom an announcement is for."""
+
+    everyone: Optional[bool] = None
+    "True: all users of the tenant, also those first mentioned within the retention window after it."
+    groups: Optional[list[str]] = None
+    "Who is in one of these groups when it is published; 1 to 100."
+    users: Optional[list[str]] = None
+    "1 to 10,000 users by name."
+
+
+class NotificationContentInput(BaseModel):
+    """What a notification says."""
+
+    body: Optional[str] = None
+    "16 KiB at most."
+    data: Optional[Any] = None
+    "For the client, untouched; 16 KiB of JSON at most."
+    link: Optional[str] = None
+    "Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most."
+    params: Optional[Any] = None
+    "For the type's template; 16 KiB of JSON at most."
+    title: Optional[str] = None
+    "1 to 256 characters. Required, unless the type has a template."
+
+
+class NotificationFilter(BaseModel):
+    """What to list; conditions left out do not count."""
+
+    kinds: Optional[list[NotificationKind]] = None
+    "Of one of these kinds."
+    sender: Optional[str] = None
+    "The partner's id of a user."
+    statuses: Optional[list[NotificationStatus]] = None
+    "In one of these states."
+    target: Optional["TopicTargetInput"] = None
+    "About this target."
+    types: Optional[list[str]] = None
+    "Codes of message types."
+
+
+class NotificationPatch(BaseModel):
+    """What to change of a notification; what is left out, or null, stays."""
+
+    body: Optional[str] = None
+    "16 KiB at most."
+    clear: Optional[list[NotificationField]] = None
+    "What to erase of it; nothing that is given as well."
+    data: Optional[Any] = None
+    "For the client, untouched; 16 KiB of JSON at most."
+    expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
+    "In the future."
+    link: Optional[str] = None
+    "Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most."
+    params: Optional[Any] = None
+    "For the type's template; 16 KiB of JSON at most."
+    publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
+    "Only while it is scheduled. What is past means at once."
+    title: Optional[str] = None
+    "1 to 256 characters."
+
+
+class SendAnnouncementInput(BaseModel):
+    """Something to say to an audience."""
+
+    audience: "NotificationAudienceInput"
+    "Whom it is for."
+    content: "NotificationContentInput"
+    "What it says."
+    expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
+    "In the future, and after `publishAt`. Default: the type's ttl after publication."
+    idempotency_key: Optional[str] = Field(alias="idempotencyKey", default=None)
+    "1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with\nother content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators\nshare theirs; each user has keys of their own."
+    publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
+    "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
+    sender: Optional[str] = None
+    "Who it is from, by the partner's own id; nobody where it is left out."
+    type_: str = Field(alias="type")
+    "Code of a message type."
+
+
+class SendMessageInput(BaseModel):
+    """Something to say to one user."""
+
+    content: "NotificationContentInput"
+    "What it says."
+    expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
+    "In the future, and after `publishAt`. Default: the type's ttl after publication."
+    idempotency_key: Optional[str] = Field(alias="idempotencyKey", default=None)
+    "As in `SendAnnouncementInput`."
+    publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
+    "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
+    receiver: str
+    "Whom it is for, by the partner's own id."
+    sender: Optional[str] = None
+    "Who it is from, by the partner's own id: nobody where it is left out, and USER themselves."
+    type_: str = Field(alias="type")
+    "Code of a message type."
+
+
+class SendNotificationInput(BaseModel):
+    """One of the three."""
+
+    announcement: Optional["SendAnnouncementInput"] = None
+    "To everyone, to groups or to named users."
+    message: Optional["SendMessageInput"] = None
+    "To one user."
+    reminder: Optional["SendReminderInput"] = None
+    "To the subscribers of a target's action."
+
+
+class SendReminderInput(BaseModel):
+    """Something happened to a target."""
+
+    action: str
+    "What happened, such as `comment`; 1 to 128 characters."
+    content: "NotificationContentInput"
+    "What it says."
+    expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
+    "In the future, and after `publishAt`. Default: the type's ttl after publication."
+    idempotency_key: Optional[str] = Field(alias="idempotencyKey", default=None)
+    "As in `SendAnnouncementInput`."
+    publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
+    "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
+    sender: Optional[str] = None
+    "Who did it; they are never reminded of their own doing. Their followers are reminded too."
+    target: "TopicTargetInput"
+    "To what it happened."
+    type_: str = Field(alias="type")
+    "Code of a message type."
+
+
+class SubscribeTopicInput(BaseModel):
+    """Who hears of what."""
+
+    target: "TopicTargetInput"
+    "What it is about."
+    what: "TopicChoice"
+    "Which actions on it."
+    who: Optional["ListenerChoice"] = None
+    "Who hears; the token's user where it is left out."
+
+
+class TopicChoice(BaseModel):
+    """Which actions on a target to hear of."""
+
+    actions: Optional[list[str]] = None
+    "These, 1 to 100."
+    reason: Optional[str] = None
+    "Those of a reason of the catalogue, by its code."
+
+
+class TopicTargetInput(BaseModel):
+    """A target by the partner's own strings, 1 to 128 characters each."""
+
+    external_id: str = Field(alias="externalId")
+    "The partner's own id, among the targets of its type."
+    type_: str = Field(alias="type")
+    "What kind of thing it is, such as `order`."
+
+
+class UserContactInput(BaseModel):
+    """An address of a user."""
+
+    email: Optional[str] = None
+    "For mail: `ada@example.com`, 254 bytes at the most."
+
+
+class UserProfileInput(BaseModel):
+    """What to change of a user's profile; what is left out, or null, stays."""
+
+    avatar_url: Optional[str] = Field(alias="avatarUrl", default=None)
+    "An absolute http(s) URL or a path."
+    clear: Optional[list[ProfileField]] = None
+    "What to erase of it; nothing that is given as well."
+    contacts: Optional[list["UserContactInput"]] = None
+    "Where they are reached outside: all of their addresses, five at the most. Nobody is shown them but the user, services and operators."
+    id: str
+    "The partner's own id of the user; 1 to 128 characters."
+    locale: Optional[str] = None
+    "BCP 47."
+    name: Optional[str] = None
+    "1 to 256 characters."
+
+
+InboxFilter.model_rebuild()
+InboxItemMatch.model_rebuild()
+InboxItemSelector.model_rebuild()
+MessageTypeInput.model_rebuild()
+NotificationFilter.model_rebuild()
+SendAnnouncementInput.model_rebuild()
+SendMessageInput.model_rebuild()
+SendNotificationInput.model_rebuild()
+SendReminderInput.model_rebuild()
+SubscribeTopicInput.model_rebuild()
+UserProfileInput.model_rebuild()

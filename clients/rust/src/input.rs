@@ -1,0 +1,483 @@
+//! What goes in, under the names of the schema. What is `None` is left out, and [`Default`] leaves out all that may be.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::output::{NotificationKind, NotificationStatus, ReadPolicy};
+
+/// Gives the inputs of the schema what all of them have.
+macro_rules! inputs {
+    ($($(#[$about:meta])* $name:ident { $($(#[$meta:meta])* $field:ident: $type:ty,)+ })+) => {
+        $(
+            $(#[$about])*
+            #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+            #[serde(rename_all = "camelCase", deny_unknown_fields)]
+            pub struct $name { $($(#[$meta])* pub $field: $type,)+ }
+        )+
+    };
+}
+
+inputs! {
+    /// What a notification says.
+    NotificationContentInput {
+        /// 1 to 256 characters. Required, unless the type has a template.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// 16 KiB at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+        /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link: Option<String>,
+        /// For the type's template; 16 KiB of JSON at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<Value>,
+        /// For whoever shows it, untouched; 16 KiB of JSON at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<Value>,
+    }
+
+    /// Something to say to an audience.
+    SendAnnouncementInput {
+        /// Code of a message type.
+        #[serde(rename = "type")]
+        message_type: String,
+        /// Whom it is for.
+        audience: NotificationAudienceInput,
+        /// What it says.
+        content: NotificationContentInput,
+        /// Who it is from, by your own id; nobody where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
+        /// In the future: scheduled. Within ten years; at once where it is left out, or past.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        publish_at: Option<DateTime<Utc>>,
+        /// In the future, and after `publish_at`. The type's ttl after publication where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at: Option<DateTime<Utc>>,
+    }
+
+    /// Something happened to a target: to whoever subscribed to that.
+    SendReminderInput {
+        /// Code of a message type.
+        #[serde(rename = "type")]
+        message_type: String,
+        /// To what it happened.
+        target: TopicTargetInput,
+        /// What happened, such as `comment`; 1 to 128 characters.
+        action: String,
+        /// What it says.
+        content: NotificationContentInput,
+        /// Who did it, by your own id; they are never reminded of their own doing. Their followers are reminded too.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
+        /// In the future: scheduled. Within ten years; at once where it is left out, or past.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        publish_at: Option<DateTime<Utc>>,
+        /// In the future, and after `publish_at`. The type's ttl after publication where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at: Option<DateTime<Utc>>,
+    }
+
+    /// Something to say to one user.
+    SendMessageInput {
+        /// Code of a message type.
+        #[serde(rename = "type")]
+        message_type: String,
+        /// Whom it is for, by your own id.
+        receiver: String,
+        /// What it says.
+        content: NotificationContentInput,
+        /// Who it is from, by your own id; nobody where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idempotency_key: Option<String>,
+        /// In the future: scheduled. Within ten years; at once where it is left out, or past.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        publish_at: Option<DateTime<Utc>>,
+        /// In the future, and after `publish_at`. The type's ttl after publication where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at: Option<DateTime<Utc>>,
+    }
+
+    /// What to change of a notification; what is left out stays.
+    NotificationPatch {
+        /// 1 to 256 characters.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// 16 KiB at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+        /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link: Option<String>,
+        /// For the type's template; 16 KiB of JSON at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<Value>,
+        /// For whoever shows it, untouched; 16 KiB of JSON at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<Value>,
+        /// Only while it is scheduled. What is past means at once.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        publish_at: Option<DateTime<Utc>>,
+        /// In the future.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expires_at: Option<DateTime<Utc>>,
+        /// What to erase of it; nothing that is given as well.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        clear: Option<Vec<NotificationField>>,
+    }
+
+    /// A target by your own strings, 1 to 128 characters each.
+    TopicTargetInput {
+        /// What kind of thing it is, such as `order`.
+        #[serde(rename = "type")]
+        target_type: String,
+        /// Your own id of it, among the targets of its type.
+        external_id: String,
+    }
+
+    /// What to change of a user's profile; what is left out stays.
+    UserProfileInput {
+        /// Your own id of the user; 1 to 128 characters.
+        id: String,
+        /// 1 to 256 characters.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// An absolute http(s) URL or a path.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        avatar_url: Option<String>,
+        /// BCP 47.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        locale: Option<String>,
+        /// Where they are reached outside: all of their addresses, five at the most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        contacts: Option<Vec<UserContactInput>>,
+        /// What to erase of it; nothing that is given as well.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        clear: Option<Vec<ProfileField>>,
+    }
+
+    /// All of a type: what is left out goes back to its default.
+    MessageTypeInput {
+        /// 1 to 128 characters; the type with this code is changed, or made.
+        code: String,
+        /// 1 to 256 characters.
+        title: String,
+        /// Free label under which a UI groups types; 1 to 128 characters.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+        /// Order in overviews, ascending; ties by code. 0 where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        position: Option<i32>,
+        /// Users cannot switch it off, neither by type nor by action.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mandatory: Option<bool>,
+        /// How its items come to be read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        read_policy: Option<ReadPolicy>,
+        /// How long what is sent afterwards is kept, in seconds; at least 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttl_seconds: Option<i32>,
+        /// Counts for everything that is read afterwards, also if it was sent before.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        template: Option<MessageTemplateInput>,
+        /// What user interfaces show beside its title: a name that they know, or an absolute https URL; 256 characters at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        icon: Option<String>,
+        /// For user interfaces, untouched; 4 KiB of JSON at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ui: Option<Value>,
+        /// How what is sent under it leaves the inbox; not at all where it is left out. One rule for each channel at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delivery: Option<Vec<MessageDeliveryRuleInput>>,
+    }
+
+    /// How what is sent under a type leaves the inbox.
+    MessageDeliveryRuleInput {
+        /// By what.
+        channel: DeliveryChannel,
+        /// Which items; those that are unread where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        condition: Option<DeliveryCondition>,
+        /// How long after publication, in seconds; 300 where it is left out, at most 2,592,000, which are 30 days.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delay_seconds: Option<i32>,
+    }
+
+    /// Templates of a type; at most 16 KiB each. One that does not compile is refused.
+    MessageTemplateInput {
+        /// Renders the title.
+        title: String,
+        /// Renders the body; as the sender wrote it where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+        /// Renders the link; as the sender wrote it where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link: Option<String>,
+    }
+
+    /// Who hears of what.
+    SubscribeTopicInput {
+        /// What it is about.
+        target: TopicTargetInput,
+        /// Which actions on it.
+        what: TopicChoice,
+        /// Who hears; a service must say.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        who: Option<ListenerChoice>,
+    }
+
+    /// Which items a mark is about; conditions left out do not count.
+    InboxItemMatch {
+        /// Codes of message types: only of these.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        types: Option<Vec<String>>,
+        /// About this target.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<TopicTargetInput>,
+        /// Up to and including the item at this cursor.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        up_to: Option<String>,
+    }
+
+    /// What of an inbox to list; conditions left out do not count.
+    InboxFilter {
+        /// Which part of the inbox; the inbox proper where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        state: Option<InboxState>,
+        /// True: only read, false: only unread.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        read: Option<bool>,
+        /// Codes of message types: only of these.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        types: Option<Vec<String>>,
+        /// Of one of these kinds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kinds: Option<Vec<NotificationKind>>,
+        /// About this target.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<TopicTargetInput>,
+        /// What happened to the target.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        action: Option<String>,
+        /// From this user, by your own id.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        /// Published at or after this instant.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        since: Option<DateTime<Utc>>,
+        /// Published before this instant.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<DateTime<Utc>>,
+    }
+
+    /// What of all that was sent to list; conditions left out do not count.
+    NotificationFilter {
+        /// In one of these states.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        statuses: Option<Vec<NotificationStatus>>,
+        /// Of one of these kinds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kinds: Option<Vec<NotificationKind>>,
+        /// Codes of message types: only of these.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        types: Option<Vec<String>>,
+        /// About this target.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<TopicTargetInput>,
+        /// From this user, by your own id.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+    }
+}
+
+/// One of the three that can be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum SendNotificationInput {
+    /// To everyone, to groups or to named users.
+    Announcement(SendAnnouncementInput),
+    /// To the subscribers of a target's action.
+    Reminder(SendReminderInput),
+    /// To one user.
+    Message(SendMessageInput),
+}
+
+/// Whom an announcement is for. By default nobody, which the server refuses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum NotificationAudienceInput {
+    /// True: all users of the tenant, also those first mentioned within the retention window after it.
+    Everyone(bool),
+    /// Who is in one of these groups when it is published; 1 to 100 codes.
+    Groups(Vec<String>),
+    /// 1 to 10,000 users, by your own ids.
+    Users(Vec<String>),
+}
+
+/// Which actions on a target to hear of. By default none, which the server refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum TopicChoice {
+    /// These, 1 to 100.
+    Actions(Vec<String>),
+    /// Those of a reason of the catalogue, by its code.
+    Reason(String),
+}
+
+/// Who hears.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ListenerChoice {
+    /// A user, by your own id.
+    User(String),
+    /// All members of the group with this code, whoever they are when something happens.
+    Group(String),
+}
+
+/// Which items of an inbox: either some, or all that match.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum InboxItemSelector {
+    /// At most 1,000. An item that was deleted or has expired is passed over.
+    Ids(Vec<String>),
+    /// Every item that matches; an empty match is the whole inbox.
+    Matching(InboxItemMatch),
+}
+
+/// An address of a user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum UserContactInput {
+    /// For mail: `ada@example.com`, 254 bytes at the most.
+    Email(String),
+}
+
+/// By what an item leaves the inbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum DeliveryChannel {
+    /// As a letter, to each of the user's addresses.
+    #[default]
+    Email,
+}
+
+/// Which items leave the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum DeliveryCondition {
+    /// Those that are still there when the delay is over, and not archived.
+    Always,
+    /// Those that are still there when the delay is over, unread and not archived.
+    IfUnread,
+}
+
+/// A part of an inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum InboxState {
+    /// Both of the others.
+    All,
+    /// What was archived.
+    Archived,
+    /// The inbox proper.
+    Inbox,
+}
+
+/// What can be erased of a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum NotificationField {
+    Body,
+    Data,
+    ExpiresAt,
+    Link,
+    Params,
+    Title,
+}
+
+/// What can be erased of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum ProfileField {
+    AvatarUrl,
+    Contacts,
+    Locale,
+    Name,
+}
+
+impl Default for NotificationAudienceInput {
+    fn default() -> Self {
+        Self::Users(Vec::new())
+    }
+}
+
+impl Default for TopicChoice {
+    fn default() -> Self {
+        Self::Actions(Vec::new())
+    }
+}
+
+impl NotificationContentInput {
+    /// A title and nothing else.
+    pub fn titled(title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..Self::default() }
+    }
+}
+
+impl TopicTargetInput {
+    /// The target with this id among those of its type.
+    pub fn new(target_type: impl Into<String>, external_id: impl Into<String>) -> Self {
+        Self { target_type: target_type.into(), external_id: external_id.into() }
+    }
+}
+
+impl SendNotificationInput {
+    /// Where its idempotency key stands.
+    pub(crate) fn key(&mut self) -> &mut Option<String> {
+        match self {
+            Self::Announcement(input) => &mut input.idempotency_key,
+            Self::Reminder(input) => &mut input.idempotency_key,
+            Self::Message(input) => &mut input.idempotency_key,
+        }
+    }
+}
+
+impl From<SendAnnouncementInput> for SendNotificationInput {
+    fn from(input: SendAnnouncementInput) -> Self {
+        Self::Announcement(input)
+    }
+}
+
+impl From<SendReminderInput> for SendNotificationInput {
+    fn from(input: SendReminderInput) -> Self {
+        Self::Reminder(input)
+    }
+}
+
+impl From<SendMessageInput> for SendNotificationInput {
+    fn from(input: SendMessageInput) -> Self {
+        Self::Message(input)
+    }
+}

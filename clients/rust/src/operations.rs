@@ -1,0 +1,66 @@
+//! The documents of `operations/`, and what each answers with. `tests.rs` holds both against `schema.graphql`.
+
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+
+use crate::output::{
+    InboxItem, InboxItemsPayload, InboxOverview, MessageType, Page, SendPayload, SentNotification,
+    SubscribeTopicPayload, User, UserGroup,
+};
+
+/// A document whose one root field answers with `Data`.
+pub struct Operation<Data> {
+    pub name: &'static str,
+    pub document: &'static str,
+    data: PhantomData<fn() -> Data>,
+}
+
+/// `inboxUser`, as far as its overview is asked for.
+#[derive(Serialize, Deserialize)]
+pub struct OfOverview {
+    pub overview: InboxOverview,
+}
+
+/// `inboxUser`, as far as its items are asked for.
+#[derive(Serialize, Deserialize)]
+pub struct OfInbox {
+    pub inbox: Page<InboxItem>,
+}
+
+/// An operation, by the names of its file and of those of the fragments that it needs.
+macro_rules! operation {
+    ($name:literal $(, $fragment:literal)*) => {
+        Operation {
+            name: $name,
+            document: concat!(
+                include_str!(concat!("../operations/", $name, ".graphql")),
+                $(include_str!(concat!("../operations/", $fragment, ".graphql"))),*
+            ),
+            data: PhantomData,
+        }
+    };
+}
+
+pub const SEND_ANNOUNCEMENT: Operation<SendPayload> = operation!("SendAnnouncement", "OutcomeFields");
+pub const SEND_REMINDER: Operation<SendPayload> = operation!("SendReminder", "OutcomeFields");
+pub const SEND_MESSAGE: Operation<SendPayload> = operation!("SendMessage", "OutcomeFields");
+pub const SEND_NOTIFICATIONS: Operation<Vec<SendPayload>> = operation!("SendNotifications", "OutcomeFields");
+pub const UPDATE_SENT_NOTIFICATION: Operation<SentNotification> = operation!("UpdateSentNotification", "SentFields");
+pub const RETRACT_SENT_NOTIFICATION: Operation<SentNotification> = operation!("RetractSentNotification", "SentFields");
+pub const SAVE_USER_PROFILES: Operation<Vec<User>> = operation!("SaveUserProfiles", "UserFields");
+pub const SAVE_USER_GROUP: Operation<UserGroup> = operation!("SaveUserGroup", "UserGroupFields");
+pub const ADD_USER_GROUP_MEMBERS: Operation<UserGroup> = operation!("AddUserGroupMembers", "UserGroupFields");
+pub const REMOVE_USER_GROUP_MEMBERS: Operation<UserGroup> = operation!("RemoveUserGroupMembers", "UserGroupFields");
+pub const SAVE_MESSAGE_TYPE: Operation<MessageType> = operation!("SaveMessageType");
+pub const SUBSCRIBE_TOPIC: Operation<SubscribeTopicPayload> = operation!("SubscribeTopic");
+pub const MARK_READ: Operation<InboxItemsPayload> = operation!("MarkRead");
+pub const MARK_UNREAD: Operation<InboxItemsPayload> = operation!("MarkUnread");
+pub const MARK_SEEN: Operation<InboxItemsPayload> = operation!("MarkSeen");
+pub const ARCHIVE_ITEMS: Operation<InboxItemsPayload> = operation!("ArchiveItems");
+pub const UNARCHIVE_ITEMS: Operation<InboxItemsPayload> = operation!("UnarchiveItems");
+pub const DELETE_ITEMS: Operation<InboxItemsPayload> = operation!("DeleteItems");
+pub const INBOX_USER_OVERVIEW: Operation<Option<OfOverview>> =
+    operation!("InboxUserOverview", "CountFields", "ItemFields");
+pub const INBOX_USER_INBOX: Operation<Option<OfInbox>> = operation!("InboxUserInbox", "ItemFields");
+pub const SENT_NOTIFICATIONS: Operation<Page<SentNotification>> = operation!("SentNotifications", "SentFields");

@@ -1,0 +1,86 @@
+//! Rules, the rows that they know, what came of their runs, and what says of a notification which rule has raised it.
+
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::Table;
+
+use crate::dialect::{clustered, drop, flag, id, index, number, number_from, number_or_none, primary, small, string};
+use crate::dialect::{string_or_none, table, text_or_none, unique};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        manager
+            .execute(
+                table(manager, "rule")
+                    .col(id())
+                    .col(number("tenant_id"))
+                    .col(string("code", 128))
+                    .col(text_or_none("definition"))
+                    .col(string_or_none("source", 128))
+                    .col(small("state"))
+                    .col(number_or_none("due_at"))
+                    .col(number_from("run_no", 0))
+                    .col(number_from("lease_until", 0))
+                    .col(number_or_none("complete_at"))
+                    .col(number_from("complete_no", 0))
+                    .col(flag("is_baseline_due"))
+                    .col(number_from("failures", 0))
+                    .col(string_or_none("report", 128))
+                    .col(number_from("report_no", 0))
+                    .col(number_from("report_chunk", 0))
+                    .col(number("created_at"))
+                    .col(number("updated_at"))
+                    .index(&mut unique("rule_code", &["tenant_id", "code"]))
+                    .take(),
+            )
+            .await?;
+        index(manager, "rule_due_at", "rule", &["due_at"]).await?;
+        manager
+            .execute(
+                clustered(manager, "rule_row")
+                    .col(number("rule_id"))
+                    .col(string("key_hash", 22))
+                    .col(number("content_hash"))
+                    .col(number_or_none("notification_id"))
+                    .col(number("raised_at"))
+                    .col(number_or_none("missing_from"))
+                    .col(number_from("report_no", 0))
+                    .primary_key(&mut primary(&["rule_id", "key_hash"]))
+                    .take(),
+            )
+            .await?;
+        manager
+            .execute(
+                clustered(manager, "rule_run")
+                    .col(number("rule_id"))
+                    .col(number("run_no"))
+                    .col(number("started_at"))
+                    .col(number("millis"))
+                    .col(number("rows_found"))
+                    .col(number("raised"))
+                    .col(number("amended"))
+                    .col(number("resolved"))
+                    .col(small("outcome"))
+                    .col(text_or_none("error"))
+                    .col(string_or_none("report", 128))
+                    .primary_key(&mut primary(&["rule_id", "run_no"]))
+                    .take(),
+            )
+            .await?;
+        for mut column in [string_or_none("rule", 128), text_or_none("row_key")] {
+            manager.execute(Table::alter().table("notification").add_column(&mut column).take()).await?;
+        }
+        Ok(())
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        for column in ["rule", "row_key"] {
+            manager.execute(Table::alter().table("notification").drop_column(column).take()).await?;
+        }
+        drop(manager, &["rule_run", "rule_row", "rule"]).await
+    }
+}

@@ -1,0 +1,92 @@
+//! `tidings serve --demo`: a tenant to look at, and where to click.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tidings::auth::Role;
+use tidings::config::{AuthConfig, Config, KEY_BYTES};
+use tidings::demo;
+use tidings::error::{Error, Result};
+
+use super::say::say;
+use super::serve::{serve_over, start};
+use super::token::Token;
+
+/// Everybody's, so that backends may sign tokens with it, too. Whoever sets one of their own has that.
+const SECRET: &str = "demo-secret-for-trying-out-only-0000";
+
+/// How long the tokens are valid that are printed.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Serves the demo, over a database that is thrown away where no other one is named.
+pub async fn serve(mut config: Config) -> Result<()> {
+    let auth = &mut config.auth;
+    auth.secret.get_or_insert_with(|| SECRET.to_owned());
+    let auth = auth.clone();
+    config.wire.local_origins = true;
+    let thrown_away = if config.database.url.is_none() { Some(folder()?) } else { None };
+    if let Some(folder) = &thrown_away {
+        config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
+        if config.keys.key.is_none() {
+            // What it seals is thrown away with it.
+            config.keys.key = Some(key()?);
+        }
+    }
+    let (_held, app) = start(config).await?;
+    demo::fill(&app).await?;
+    let pages = demo::routes(app.clone());
+    let served = serve_over(app, pages, async |address| greet(&auth, address)).await;
+    if let Some(folder) = thrown_away {
+        // What is left in the folder for temporary files is nobody's loss.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    served
+}
+
+fn key() -> Result<String> {
+    let mut key = [0; KEY_BYTES];
+    getrandom::fill(&mut key).map_err(Error::internal)?;
+    Ok(URL_SAFE_NO_PAD.encode(key))
+}
+
+fn folder() -> Result<std::path::PathBuf> {
+    let mut random = [0_u8; 6];
+    getrandom::fill(&mut random).map_err(Error::internal)?;
+    let folder = std::env::temp_dir().join(format!("tidings-demo-{}", URL_SAFE_NO_PAD.encode(random)));
+    std::fs::create_dir_all(&folder).map_err(Error::internal)?;
+    Ok(folder)
+}
+
+fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
+    let of = |name: &str, role| Token::of(auth, demo::TENANT, name, role, DAY).sign();
+    let (user, service, admin) =
+        (of(demo::USER, Role::User)?, of("shop", Role::Service)?, of("operator", Role::Admin)?);
+    let (tenant, name) = (demo::TENANT, demo::USER);
+    let known = if auth.secret.as_deref() == Some(SECRET) {
+        format!(
+            "Tokens are signed with TIDINGS_SECRET={SECRET}, which is no secret:\n\
+             do not serve anything else with it. Pages from localhost may use the API.\n\n"
+        )
+    } else {
+        String::new()
+    };
+    say(&format!(
+        "\nThe demo is ready: a tenant called {tenant}, whose users have two weeks of notifications.\n\n\
+         A product with the bell in its page, the operator's console, and {name}'s, where it rings, too:\n\n  \
+           product  http://{address}/demo\n  \
+           console  http://{address}/console#token={admin}\n  \
+           bell     http://{address}/console#token={user}\n\n  \
+           user     {user}\n  \
+           service  {service}\n  \
+           admin    {admin}\n\n\
+         {known}The overview of {name}:\n\n  \
+           curl -s http://{address}/graphql -H 'content-type: application/json' \\\n    \
+             -H 'authorization: Bearer {user}' \\\n    \
+             -d '{{\"query\":\"{OVERVIEW}\"}}'\n\n"
+    ))
+}
+
+/// All that a bell needs.
+const OVERVIEW: &str = "{ viewer { overview(cap: 99) { unread { count exact } types { type { title } unread { count } latest { title } } } } }";

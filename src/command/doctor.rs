@@ -1,0 +1,209 @@
+//! What is wrong with the settings, and with whatever they name. It changes nothing, and leaves nothing behind.
+
+use std::borrow::Cow;
+
+use sea_orm::DbBackend;
+use serde_json::{Value, json};
+use tidings::clock::Agreed;
+use tidings::config::operations::Operations;
+use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig};
+use tidings::database::{self, Database};
+use tidings::egress::Egress;
+use tidings::error::{Error, Result};
+use tidings::source::{Failure, FailureKind, Source, Sources};
+use tidings::vault::Vault;
+use tidings::{auth, hub, telemetry};
+
+use super::say::say;
+
+/// What was looked at, and what was found.
+#[derive(Default)]
+struct Findings(Vec<(Cow<'static, str>, Result<String>)>);
+
+impl Findings {
+    fn note(&mut self, what: impl Into<Cow<'static, str>>, found: Result<String>) {
+        self.0.push((what.into(), found));
+    }
+
+    fn ailing(&self) -> usize {
+        self.0.iter().filter(|(_, found)| found.is_err()).count()
+    }
+}
+
+/// Looks, and tells; fails where anything is wrong.
+pub async fn run(config: &Config, log: &LogConfig, json: bool) -> Result<()> {
+    let findings = look(config, log).await;
+    let ailing = findings.ailing();
+    if json {
+        let found = |(what, found): (Cow<'_, str>, Result<String>)| match found {
+            Ok(found) => json!({ "what": what, "ok": true, "found": found }),
+            Err(error) => json!({ "what": what, "ok": false, "found": error.told() }),
+        };
+        let all: Vec<Value> = findings.0.into_iter().map(found).collect();
+        say(&format!("{}\n", json!({ "ok": ailing == 0, "findings": all })))?;
+    } else {
+        let line = |(what, found): (Cow<'static, str>, Result<String>)| match found {
+            Ok(found) => format!("ok    {what}: {found}\n"),
+            Err(error) => format!("WRONG {what}: {}\n", error.told()),
+        };
+        say(&findings.0.into_iter().map(line).collect::<String>())?;
+    }
+    if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} thing(s) to mend"))) }
+}
+
+async fn look(config: &Config, log: &LogConfig) -> Findings {
+    let mut findings = Findings::default();
+    findings.note("log", telemetry::check(log).map(|()| format!("goes by {}", log.log)));
+    findings.note("settings", config.check().map(|()| "complete".into()));
+    findings.note("tokens", tokens(&config.auth).await);
+    if let Some(path) = &config.wire.operations {
+        let listed = Operations::open(path).await;
+        findings.note("operations", listed.map(|_| format!("users may run those of {}", path.display())));
+    }
+    findings.note("secrets", secrets(&config.keys));
+    findings.note("egress", Egress::new(&config.egress).map(|_| egress(&config.egress)));
+    if let Some(url) = &config.redis_url {
+        findings.note("redis", hub::reach(url).await);
+    }
+    match database::without_a_trace(&config.database).await {
+        Ok(Some(db)) => {
+            look_at(&mut findings, config, &db).await;
+            db.close().await;
+        }
+        Ok(None) => findings.note("database", Ok(format!("{} will be made", config.database.url()))),
+        Err(error) => findings.note("database", Err(error)),
+    }
+    match Sources::read(&config.sources, &|name| std::env::var_os(name)) {
+        Ok(sources) => {
+            for source in sources.all() {
+                findings.note(format!("source {}", source.name()), looked_at(source).await);
+            }
+            sources.close().await;
+        }
+        Err(error) => findings.note("sources", Err(error)),
+    }
+    for (what, address) in [("address", Some(config.listen.address)), ("admin address", config.listen.admin)] {
+        let Some(address) = address else { continue };
+        findings.note(what, tidings::http::listen(address).map(|_| format!("{address} is free")));
+    }
+    findings
+}
+
+/// Whether a source answers, and whether it lets rules do no more than they need to.
+async fn looked_at(source: &Source) -> Result<String> {
+    let checked = source.check().await.map_err(|failure: Failure| match failure.kind {
+        FailureKind::Unreachable | FailureKind::TimedOut => Error::Unavailable(failure.to_string()),
+        FailureKind::Refused | FailureKind::Failed => Error::Config(failure.to_string()),
+    })?;
+    if checked.may.is_empty() {
+        return Ok(format!("{} answers, and lets rules read alone", checked.version));
+    }
+    Err(Error::Config(format!(
+        "{} lets rules do more than read: {}; docs/rules.md says what to grant",
+        checked.version,
+        checked.may.join(", ")
+    )))
+}
+
+/// By what tokens are checked, and whether that is there.
+async fn tokens(auth: &AuthConfig) -> Result<String> {
+    auth.check()?;
+    let mut by = Vec::new();
+    if auth.secret.is_some() {
+        by.push("the secret".to_owned());
+    }
+    if auth.previous_secret.is_some() {
+        by.push("the previous secret".to_owned());
+    }
+    if let Some(source) = &auth.jwks {
+        by.push(format!("{} keys of the JWKS", auth::count_keys(source).await?));
+    }
+    if by.is_empty() {
+        return Err(Error::Config(
+            "neither TIDINGS_SECRET nor TIDINGS_JWKS is set: every token would be refused".into(),
+        ));
+    }
+    Ok(format!("checked by {}", by.join(", ")))
+}
+
+/// By what secrets of tenants are sealed.
+fn secrets(keys: &KeysConfig) -> Result<String> {
+    let vault = Vault::new(keys)?;
+    Ok(match (vault.check(), &keys.previous_key) {
+        (Err(_), _) => "none can be kept: TIDINGS_KEY is not set".into(),
+        (Ok(()), None) => "sealed with TIDINGS_KEY".into(),
+        (Ok(()), Some(_)) => "sealed with TIDINGS_KEY, and opened with TIDINGS_PREVIOUS_KEY, too".into(),
+    })
+}
+
+/// What requests to addresses of users may reach.
+fn egress(config: &EgressConfig) -> String {
+    let networks = config.allow.networks().iter().map(ToString::to_string);
+    let listed: Vec<_> = networks.chain(config.allow.names().iter().cloned()).collect();
+    match listed.as_slice() {
+        [] => "reaches public addresses alone, by https".into(),
+        listed => format!("reaches public addresses by https, and {}", listed.join(", ")),
+    }
+}
+
+async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
+    let pooler = if config.database.pooler.is_some() { " through a pooler" } else { "" };
+    let sound = db.is_sound(config.database.url()).await;
+    findings.note("database", sound.map(|()| format!("{:?} answers{pooler}", db.backend())));
+    if let Some(direct) = config.database.directly() {
+        findings.note("direct URL", directly(&direct, db).await);
+    }
+    findings.note("migrations", migrations(db).await);
+    findings.note("connections", connections(config, db).await);
+    findings.note("clock", clock(config, db).await);
+}
+
+/// Whether the URL for what does not go through the pooler leads to the same database.
+async fn directly(direct: &DatabaseConfig, db: &Database) -> Result<String> {
+    let direct = database::open(direct).await?;
+    let is_same = db.is(&direct).await;
+    direct.close().await;
+    is_same.map(|()| "leads to the same database, without a pooler".into())
+}
+
+async fn migrations(db: &Database) -> Result<String> {
+    let migrations = db.migrations().await?;
+    migrations.check()?;
+    match migrations.pending.len() {
+        0 if !migrations.unknown.is_empty() => {
+            Ok("up to date, and newer than this program in what it need not know".into())
+        }
+        0 => Ok("up to date".into()),
+        _ if let Err(error) = db.rehearse().await => Err(error),
+        _ if !db.may_create().await? => Err(Error::Config(
+            "some are to be applied, and this database user may not make tables: run `tidings migrate` as one who may"
+                .into(),
+        )),
+        many => Ok(format!("{many} to apply: `tidings migrate`, or `tidings serve`, does it")),
+    }
+}
+
+/// Whether the server gives as many connections as this process may ask for.
+async fn connections(config: &Config, db: &Database) -> Result<String> {
+    // Those that look after the database, migrate, and carry notices between nodes.
+    let wanted = i64::from(config.database.connections) + if db.backend() == DbBackend::Postgres { 4 } else { 2 };
+    if config.database.pooler.is_some() {
+        return Ok(format!("up to {} to the pooler, which shares its own among all", config.database.connections + 1));
+    }
+    match db.most_connections().await? {
+        Some(most) if most < wanted => Err(Error::Config(format!(
+            "this process may ask for {wanted} connections, and the database gives this user {most}: lower TIDINGS_CONNECTIONS"
+        ))),
+        Some(most) => Ok(format!("up to {wanted} of the {most} that the database gives")),
+        None => Ok("as many as this process opens".into()),
+    }
+}
+
+async fn clock(config: &Config, db: &Database) -> Result<String> {
+    if db.backend() == DbBackend::Sqlite {
+        return Ok("this machine's".into());
+    }
+    let agreed = Agreed::new(config.clock(), true);
+    agreed.compare(db.time()).await?;
+    if agreed.is_in_doubt() { Err(Error::Config(agreed.told())) } else { Ok(agreed.told()) }
+}

@@ -1,0 +1,224 @@
+//! The lines of a file, one after the other, in constant memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value};
+use tidings::error::{Error, Result};
+
+use super::fields::{Fields, Format};
+use super::strict::{Misquoted, Strict};
+
+/// The most bytes of a line, or of a record of several lines.
+const LINE: usize = 1024 * 1024;
+
+/// What begins files of some programs, and says nothing.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file that can be read several times.
+pub struct Source {
+    name: String,
+    file: File,
+    format: Format,
+}
+
+impl Source {
+    /// The file at a path, or for `-` what comes in, kept in a file that has no name until the process ends. The format is told
+    /// by the name where it is not given.
+    pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
+        let name = path.display().to_string();
+        let unreadable = |error| Error::Config(format!("{name} cannot be read: {error}"));
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let told = match extension {
+            Some("csv") => Some(Format::Csv),
+            Some("jsonl" | "ndjson") => Some(Format::Jsonl),
+            _ => None,
+        };
+        let Some(format) = format.or(told) else {
+            return Err(Error::Config(format!("{name} is called neither .csv nor .jsonl: say --format")));
+        };
+        let file = if path.as_os_str() == "-" {
+            kept(io::stdin().lock())?
+        } else {
+            let file = File::open(path).map_err(unreadable)?;
+            let is_file = file.metadata().map_err(unreadable)?.is_file();
+            if is_file { file } else { kept(file)? }
+        };
+        Ok(Self { name, file, format })
+    }
+
+    /// As its user calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All lines from the first on, in which there may be these columns. Two readings at the same time disturb each other.
+    pub fn lines(&self, columns: &'static [&'static str]) -> Result<Lines> {
+        let unreadable = |error| Error::Config(format!("{} cannot be read: {error}", self.name));
+        let mut file = self.file.try_clone().map_err(unreadable)?;
+        file.rewind().map_err(unreadable)?;
+        let left = Arc::new(AtomicUsize::new(LINE));
+        let mut input = BufReader::new(Bounded { inner: file, left: left.clone() });
+        if input.fill_buf().map_err(unreadable)?.starts_with(BYTE_ORDER_MARK) {
+            input.consume(BYTE_ORDER_MARK.len());
+        }
+        let records = match self.format {
+            Format::Jsonl => Records::Jsonl { input, line: 0 },
+            Format::Csv => {
+                let mut input = csv::Reader::from_reader(Strict::over(input));
+                let names: Vec<String> = match input.headers() {
+                    Ok(names) => names.iter().map(str::to_owned).collect(),
+                    Err(error) => {
+                        let line = misquoted(&error).map_or(1, |of| of.line);
+                        return Err(Error::Config(format!("{}:{line}: {}", self.name, told(&error))));
+                    }
+                };
+                check_names(&names, columns).map_err(|why| Error::Config(format!("{}:1: {why}", self.name)))?;
+                Records::Csv { input: Box::new(input), names }
+            }
+        };
+        Ok(Lines { records, columns, left, is_over: false })
+    }
+}
+
+fn kept(mut input: impl Read) -> Result<File> {
+    let folder = std::env::temp_dir();
+    let unusable = |error| Error::Config(format!("what comes in is kept in {} (TMPDIR): {error}", folder.display()));
+    let mut file = tempfile::tempfile_in(&folder).map_err(unusable)?;
+    io::copy(&mut input, &mut file).map_err(unusable)?;
+    Ok(file)
+}
+
+fn check_names(names: &[String], columns: &[&str]) -> Result<(), String> {
+    if names.is_empty() {
+        return Err("is empty: the first line names the columns".into());
+    }
+    for (place, name) in names.iter().enumerate() {
+        if !columns.contains(&name.as_str()) {
+            return Err(unknown(name, columns));
+        }
+        if names[..place].contains(name) {
+            return Err(format!("names the column {name:?} twice"));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(name: &str, columns: &[&str]) -> String {
+    format!("there is no column {name:?}: there are {}", columns.join(", "))
+}
+
+/// What is read, until a record is longer than any may be.
+struct Bounded {
+    inner: File,
+    left: Arc<AtomicUsize>,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let many = self.inner.read(buffer)?;
+        let left = self.left.load(Ordering::Relaxed);
+        // What is read ahead belongs to the next record.
+        if left == 0 {
+            return Err(io::Error::other(format!("no line may have more than {LINE} bytes")));
+        }
+        self.left.store(left.saturating_sub(many), Ordering::Relaxed);
+        Ok(many)
+    }
+}
+
+enum Records {
+    Csv { input: Box<csv::Reader<Strict<BufReader<Bounded>>>>, names: Vec<String> },
+    Jsonl { input: BufReader<Bounded>, line: u64 },
+}
+
+/// A line by its number, or what is wrong with it.
+pub type Line = (u64, Result<Fields, String>);
+
+/// The lines of a file.
+pub struct Lines {
+    records: Records,
+    columns: &'static [&'static str],
+    left: Arc<AtomicUsize>,
+    /// Where it could not be read any further, nobody knows where the next line begins.
+    is_over: bool,
+}
+
+impl Iterator for Lines {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        if self.is_over {
+            return None;
+        }
+        self.left.store(LINE, Ordering::Relaxed);
+        match &mut self.records {
+            Records::Csv { input, names } => {
+                let mut record = csv::StringRecord::new();
+                let before = input.position().line();
+                match input.read_record(&mut record) {
+                    Ok(true) => {
+                        let line = record.position().map_or(before, csv::Position::line);
+                        let said = names.iter().zip(&record).filter(|(_, text)| !text.is_empty());
+                        let said = said.map(|(name, text)| (name.clone(), Value::from(text)));
+                        Some((line, Ok(Fields::of(said.collect(), Format::Csv))))
+                    }
+                    Ok(false) => None,
+                    Err(error) => {
+                        self.is_over = error.is_io_error();
+                        let line = misquoted(&error).map(|of| of.line);
+                        let line = line.or(error.position().map(csv::Position::line)).unwrap_or(before);
+                        Some((line, Err(told(&error))))
+                    }
+                }
+            }
+            Records::Jsonl { input, line } => loop {
+                let mut text = Vec::new();
+                *line += 1;
+                return match input.read_until(b'\n', &mut text) {
+                    Ok(0) => None,
+                    Ok(_) if text.trim_ascii().is_empty() => continue,
+                    Ok(_) => Some((*line, object(&text, self.columns))),
+                    Err(error) => {
+                        self.is_over = true;
+                        Some((*line, Err(error.to_string())))
+                    }
+                };
+            },
+        }
+    }
+}
+
+fn object(text: &[u8], columns: &[&str]) -> Result<Fields, String> {
+    let said: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
+        // Its line is always the first: which one of the file it is stands before.
+        let (why, column) = (error.to_string(), error.column());
+        format!("no JSON object: {} at column {column}", why.split(" at line ").next().unwrap_or_default())
+    })?;
+    match said.keys().find(|name| !columns.contains(&name.as_str())) {
+        Some(name) => Err(unknown(name, columns)),
+        None => Ok(Fields::of(said.into_iter().filter(|(_, value)| !value.is_null()).collect(), Format::Jsonl)),
+    }
+}
+
+fn told(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("has {len} fields, and the first line names {expected_len}")
+        }
+        csv::ErrorKind::Utf8 { err, .. } => format!("field {} is no UTF-8", err.field() + 1),
+        csv::ErrorKind::Io(error) => error.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// Where a quote is wrong, if that is why.
+fn misquoted(error: &csv::Error) -> Option<&Misquoted> {
+    match error.kind() {
+        csv::ErrorKind::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
+    }
+}

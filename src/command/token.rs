@@ -1,0 +1,66 @@
+//! Signed tokens, for the command line.
+
+use std::time::Duration;
+
+use clap::Args;
+use tidings::auth::{Claims, Role, issue};
+use tidings::clock::Clock;
+use tidings::config::AuthConfig;
+use tidings::error::Result;
+use tidings::model::check;
+
+/// What a token is to say.
+#[derive(Args)]
+pub struct Token {
+    /// The tenant that the token opens.
+    #[arg(long, value_parser = id)]
+    tenant: String,
+    /// The user; for services and operators, a name of your choice.
+    #[arg(long, value_parser = id, required_unless_present = "role", required_if_eq("role", "user"))]
+    user: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    role: Role,
+    /// How long it is valid: a number with s, m, h or d.
+    #[arg(long, default_value = "1h", value_parser = duration)]
+    ttl: Duration,
+    #[arg(long)]
+    scope: Option<String>,
+    #[command(flatten)]
+    auth: AuthConfig,
+}
+
+impl Token {
+    /// Of somebody, by the settings of a server.
+    pub fn of(auth: &AuthConfig, tenant: &str, user: &str, role: Role, ttl: Duration) -> Self {
+        Self { tenant: tenant.into(), user: Some(user.into()), role, ttl, scope: None, auth: auth.clone() }
+    }
+
+    /// Signs it.
+    pub fn sign(self) -> Result<String> {
+        let Self { tenant, user, role, ttl, scope, auth } = self;
+        let exp = (Clock::System.now() / 1000).saturating_add_unsigned(ttl.as_secs());
+        let sub = user.unwrap_or_else(|| role.to_string());
+        issue(&auth, &Claims { tenant, sub, role, exp, scope })
+    }
+}
+
+/// Ids as tokens may have them.
+fn id(text: &str) -> Result<String, String> {
+    check::code("", text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = number.parse().map_err(|_| "must be a number with s, m, h or d, such as 30m".to_owned())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err("must end in s, m, h or d".into()),
+    };
+    match number.saturating_mul(seconds) {
+        0 => Err("must be longer than nothing".into()),
+        seconds => Ok(Duration::from_secs(seconds)),
+    }
+}

@@ -1,0 +1,245 @@
+//! Settings that stand in files: `--config`, and a file for each secret.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, Args, Command};
+
+use crate::error::{Error, Result};
+
+/// Where further settings stand, which every command takes.
+#[derive(Args, Clone, Debug)]
+pub struct FilesConfig {
+    /// File of settings, a line each: `KEY=value`, by the names of the environment, which wins over it. Lines that begin with `#`
+    /// are passed over.
+    #[arg(long, env = "TIDINGS_CONFIG", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// How a file is named that holds a secret: the secret's own name, and this.
+const FILE: &str = "_FILE";
+
+/// What stands in the environment, by name.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The arguments that a program was called with, and after them what files say beyond these and the environment: the file
+/// that `--config` names, and those that variables like `TIDINGS_SECRET_FILE` name.
+///
+/// Fails with `Config` where a file cannot be read, names what is no setting, or says what another place says, too.
+pub fn with_files(
+    program: &Command,
+    mut arguments: Vec<OsString>,
+    environment: Environment<'_>,
+) -> Result<Vec<OsString>> {
+    let mut program = program.clone().ignore_errors(true);
+    program.build();
+    // What is wrong with the arguments is told by whoever reads them.
+    let Ok(given) = program.try_get_matches_from_mut(&arguments) else { return Ok(arguments) };
+    let Some((command, _)) = given.subcommand() else { return Ok(arguments) };
+    let file = match given.try_get_one::<PathBuf>("config") {
+        Ok(Some(path)) => settings(path, &program)?,
+        _ => BTreeMap::new(),
+    };
+    let of_command = program.find_subcommand(command).into_iter().flat_map(Command::get_arguments);
+    for argument in of_command {
+        let (Some(name), Some(long)) = (argument.get_env().and_then(|name| name.to_str()), argument.get_long()) else {
+            continue;
+        };
+        let option = format!("--{long}");
+        let is_said = |text: &OsString| {
+            text.to_str().is_some_and(|text| {
+                text == option || text.strip_prefix(&option).is_some_and(|rest| rest.starts_with('='))
+            })
+        };
+        if arguments.iter().any(is_said) {
+            continue;
+        }
+        if let Some(value) = said_in_a_file(name, argument, &file, environment)? {
+            arguments.push(format!("{option}={value}").into());
+        }
+    }
+    Ok(arguments)
+}
+
+/// What a file says of a setting, where the environment says nothing.
+fn said_in_a_file(
+    name: &str,
+    argument: &Arg,
+    file: &BTreeMap<String, String>,
+    environment: Environment<'_>,
+) -> Result<Option<String>> {
+    let kept = format!("{name}{FILE}");
+    let (here, path) = match (environment(name).is_some(), is_secret(argument).then(|| environment(&kept)).flatten()) {
+        (true, Some(_)) => return Err(both(name)),
+        (true, None) => return Ok(None),
+        (false, Some(path)) => (None, Some(PathBuf::from(path))),
+        (false, None) => (file.get(name), file.get(&kept).map(PathBuf::from)),
+    };
+    match (here, path) {
+        (Some(_), Some(_)) => Err(both(name)),
+        (here, None) => Ok(here.cloned()),
+        (None, Some(path)) => secret(&kept, &path).map(Some),
+    }
+}
+
+fn both(name: &str) -> Error {
+    Error::Config(format!("both {name} and {name}{FILE} are set: leave one of them out"))
+}
+
+/// What is not shown by `--help` may be kept in a file of its own.
+fn is_secret(argument: &Arg) -> bool {
+    argument.is_hide_env_values_set()
+}
+
+fn secret(name: &str, path: &Path) -> Result<String> {
+    let unusable = |why: &dyn std::fmt::Display| Error::Config(format!("{name}={} {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| unusable(&format_args!("cannot be read: {error}")))?;
+    match text.trim_start_matches(BYTE_ORDER_MARK).trim() {
+        "" => Err(unusable(&"is empty")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Reads a file of settings.
+fn settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::Config(format!("TIDINGS_CONFIG={shown} cannot be read: {error}")))?;
+    let known: Vec<&Arg> = program.get_subcommands().flat_map(Command::get_arguments).collect();
+    let argument = |name: &str| known.iter().find(|argument| argument.get_env().is_some_and(|env| env == name));
+    let is_known = |name: &str| {
+        let of_secret = name.strip_suffix(FILE).and_then(argument);
+        name != "TIDINGS_CONFIG" && (argument(name).is_some() || of_secret.is_some_and(|of| is_secret(of)))
+    };
+    let mut settings = BTreeMap::new();
+    for (number, line) in (1..).zip(text.trim_start_matches(BYTE_ORDER_MARK).lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let wrong = |why: String| Error::Config(format!("{shown}:{number}: {why}"));
+        let (name, value) = line.split_once('=').ok_or_else(|| wrong("must be KEY=value".into()))?;
+        let (name, value) = (name.trim(), unquoted(value.trim()));
+        if !is_known(name) {
+            return Err(wrong(if like_a_name(name) {
+                format!("there is no setting {name:?}")
+            } else {
+                "what stands before the = is no setting".into()
+            }));
+        }
+        if settings.insert(name.to_owned(), value.to_owned()).is_some() {
+            return Err(wrong(format!("{name} was set above")));
+        }
+    }
+    Ok(settings)
+}
+
+/// Whether it may be shown. In a file that is none of settings, what stands before a = may be part of a secret.
+fn like_a_name(name: &str) -> bool {
+    let is_ours = ["TIDINGS_", "DATABASE_", "REDIS_", "OTEL_"].into_iter().any(|prefix| name.starts_with(prefix));
+    is_ours
+        && name.len() <= 64
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// What some editors put before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Without the quotes that files for shells and systemd have around values.
+fn unquoted(value: &str) -> &str {
+    let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use clap::{CommandFactory, Parser};
+
+    use super::{FilesConfig, with_files};
+    use crate::config::Config;
+    use crate::error::Result;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(subcommand)]
+        command: Serve,
+        #[command(flatten)]
+        files: FilesConfig,
+    }
+
+    #[derive(clap::Subcommand)]
+    enum Serve {
+        Serve {
+            #[command(flatten)]
+            config: Box<Config>,
+        },
+    }
+
+    /// What a server is started with, by a file of settings, an environment and arguments.
+    fn started(file: &str, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("settings"), file).unwrap();
+        std::fs::write(folder.path().join("secret"), "  from its own file\n").unwrap();
+        std::fs::write(folder.path().join("marked"), "\u{feff}from its own file\r\n").unwrap();
+        std::fs::write(folder.path().join("empty"), "\n").unwrap();
+        let within = |value: &str| value.replace('@', &format!("{}/", folder.path().display()));
+        let path = within("@settings");
+        std::fs::write(&path, within(file)).unwrap();
+        let arguments: Vec<OsString> =
+            ["tidings", "serve", "--config", &path].iter().chain(arguments).map(Into::into).collect();
+        let said = |name: &str| environment.iter().find(|(of, _)| *of == name).map(|(_, value)| within(value).into());
+        let all = with_files(&Program::command(), arguments, &said)?;
+        Ok(all.iter().skip(4).map(|text| text.to_str().unwrap().to_owned()).collect())
+    }
+
+    #[test]
+    fn a_file_says_what_neither_the_environment_nor_the_command_line_does() {
+        let file = "# nodes\nTIDINGS_LISTEN = localhost:80\n\nTIDINGS_SESSIONS='7'\nREDIS_URL=\"redis://x/?a=b\"\n";
+        let all = ["--listen=localhost:80", "--redis=redis://x/?a=b", "--sessions=7"];
+        assert_eq!(started(file, &[], &[]).unwrap(), all);
+        let rest = ["--listen=localhost:80", "--redis=redis://x/?a=b"];
+        assert_eq!(started(file, &[("TIDINGS_SESSIONS", "8")], &[]).unwrap(), rest);
+        assert_eq!(started(file, &[], &["--sessions=9"]).unwrap(), [&["--sessions=9"], &rest[..]].concat());
+        let apart = started(file, &[], &["--sessions", "9"]).unwrap();
+        assert_eq!(apart, [&["--sessions", "9"], &rest[..]].concat());
+        assert_eq!(started(file, &[], &["--sessions-per-user", "9"]).unwrap().len(), 5, "another option");
+    }
+
+    #[test]
+    fn a_secret_may_stand_in_a_file_of_its_own() {
+        let own = ["--secret=from its own file"];
+        assert_eq!(started("", &[("TIDINGS_SECRET_FILE", "@secret")], &[]).unwrap(), own);
+        assert_eq!(started("TIDINGS_SECRET_FILE=@secret", &[], &[]).unwrap(), own);
+        assert_eq!(started("\u{feff}TIDINGS_SECRET_FILE=@marked", &[], &[]).unwrap(), own, "a byte order mark");
+        assert_eq!(started("TIDINGS_JWKS_FILE=@secret", &[], &[]).unwrap(), ["--jwks=from its own file"]);
+        let over = started("TIDINGS_SECRET=other", &[("TIDINGS_SECRET_FILE", "@secret")], &[]);
+        assert_eq!(over.unwrap(), own, "the environment wins");
+        assert!(started("TIDINGS_SECRET_FILE=@secret", &[("TIDINGS_SECRET", "other")], &[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_a_file_says_wrongly_is_named() {
+        for (file, environment, words) in [
+            ("TIDINGS_LISTEN=a\nnonsense", &[][..], "settings:2: must be KEY=value"),
+            ("TIDINGS_LISTN=a", &[], "settings:1: there is no setting \"TIDINGS_LISTN\""),
+            ("TIDINGS_LISTEN_FILE=a", &[], "settings:1: there is no setting \"TIDINGS_LISTEN_FILE\""),
+            ("TIDINGS_CONFIG=a", &[], "settings:1: there is no setting"),
+            ("c2VjcmV0IQ==", &[], "settings:1: what stands before the = is no setting"),
+            ("JBSWY3DPEHPK3PXP=", &[], "settings:1: what stands before the = is no setting"),
+            ("TIDINGS_LISTEN=a\nTIDINGS_LISTEN=b", &[], "settings:2: TIDINGS_LISTEN was set above"),
+            (
+                "TIDINGS_SECRET=a\nTIDINGS_SECRET_FILE=@secret",
+                &[],
+                "both TIDINGS_SECRET and TIDINGS_SECRET_FILE are set",
+            ),
+            ("", &[("TIDINGS_SECRET", "a"), ("TIDINGS_SECRET_FILE", "@secret")], "both TIDINGS_SECRET and"),
+            ("", &[("DATABASE_URL_FILE", "@nowhere")], "nowhere cannot be read: No such file"),
+            ("", &[("REDIS_URL_FILE", "@empty")], "empty is empty"),
+        ] {
+            let told = started(file, environment, &[]).unwrap_err().to_string();
+            assert!(told.contains(words), "{told:?} rather than {words:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Whether a file of SQLite can be read, all of it, and written.
+
+use std::path::Path;
+
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
+
+use super::Database;
+use super::alone::{file_of, folder_of};
+use crate::error::{Error, Result};
+
+/// Bytes of the disk without which the next writes fail: a log of SQLite's before it is taken into the file, and some more.
+const ROOM: u64 = 16 * 1024 * 1024;
+
+impl Database {
+    /// Reads the whole file at `url`, and looks whether it can grow. Of the other databases it knows nothing.
+    ///
+    /// Fails with `Config` where it is damaged, may not be written, or has no room.
+    pub async fn is_sound(&self, url: &str) -> Result<()> {
+        let Some(file) = file_of(url).filter(|_| self.backend() == DbBackend::Sqlite) else { return Ok(()) };
+        let shown = file.display();
+        let look = Statement::from_string(DbBackend::Sqlite, "PRAGMA quick_check(1)");
+        let found = self.aside().query_one_raw(look).await;
+        let found = found.and_then(|row| row.map(|row| row.try_get_by_index::<String>(0)).transpose());
+        match found.map_err(Error::from) {
+            Ok(Some(word)) if word != "ok" => return Err(Error::Config(format!("{shown} is damaged: {word}"))),
+            Err(error @ Error::Internal(_)) => {
+                return Err(Error::Config(format!("{shown} is damaged: {}", error.told())));
+            }
+            found => drop(found?),
+        }
+        can_write(&file)
+    }
+}
+
+/// Fails where a file may not be written, or its disk is full.
+#[cfg(unix)]
+fn can_write(file: &Path) -> Result<()> {
+    let folder = folder_of(file);
+    for path in [file, folder] {
+        rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
+            .map_err(|error| Error::Config(format!("{} may not be written: {error}", path.display())))?;
+    }
+    let disk = rustix::fs::statvfs(folder).map_err(Error::internal)?;
+    match disk.f_bavail.saturating_mul(disk.f_frsize) {
+        room if room < ROOM => {
+            Err(Error::Config(format!("the disk of {} has room for {room} bytes more", file.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn can_write(file: &Path) -> Result<()> {
+    let _ = (file, ROOM, folder_of(file));
+    Ok(())
+}

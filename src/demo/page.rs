@@ -1,0 +1,64 @@
+//! The demo's page: a small product with the bell in it, where whoever opens it may be anybody.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::Json;
+use axum::routing::get;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{DOCUMENTS, PEOPLE, TENANT};
+use crate::app::App;
+use crate::auth::{Claims, Role, issue};
+
+/// Nothing runs or loads but what this server serves.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/// Seconds for which a token of the page is valid; it asks for another one then.
+const TTL: i64 = 600;
+
+/// The page at `/demo`, and what it loads.
+pub fn routes(app: Arc<App>) -> Router {
+    let file = |kind: &'static str, text: &'static str| {
+        get(async move || ([(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, POLICY)], text))
+    };
+    Router::new()
+        .route("/demo", file("text/html; charset=utf-8", include_str!("../../ui/demo/index.html")))
+        .route("/demo/page.css", file("text/css; charset=utf-8", include_str!("../../ui/demo/page.css")))
+        .route("/demo/page.js", file("text/javascript; charset=utf-8", include_str!("../../ui/demo/page.js")))
+        .route("/demo/data", get(async || Json(data())))
+        .route("/demo/token", get(token))
+        .with_state(app)
+}
+
+fn data() -> Value {
+    let person = |(id, name, locale): &(&str, &str, &str)| json!({ "id": id, "name": name, "locale": locale });
+    let document =
+        |(id, title, writers): &(&str, &str, &[&str])| json!({ "id": id, "title": title, "writers": writers });
+    json!({
+        "people": PEOPLE.iter().map(person).collect::<Vec<_>>(),
+        "documents": DOCUMENTS.iter().map(document).collect::<Vec<_>>(),
+    })
+}
+
+/// Who the page is to be.
+#[derive(Deserialize)]
+struct Who {
+    user: Option<String>,
+    service: Option<String>,
+}
+
+async fn token(State(app): State<Arc<App>>, Query(who): Query<Who>) -> Result<String, StatusCode> {
+    let (sub, role) = match (who.user, who.service) {
+        (Some(sub), None) => (sub, Role::User),
+        (None, Some(sub)) => (sub, Role::Service),
+        _ => return Err(StatusCode::BAD_REQUEST),
+    };
+    let exp = app.now() / 1000 + TTL;
+    let claims = Claims { tenant: TENANT.into(), sub, role, exp, scope: None };
+    issue(&app.config.auth, &claims).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+}

@@ -1,0 +1,27 @@
+//! What is to be sent now.
+
+use std::collections::HashSet;
+
+use entity::delivery::{Column, Entity as Deliveries};
+use entity::prelude::*;
+
+use super::{Delivery, DeliveryState};
+use crate::app::App;
+use crate::error::Result;
+
+/// At most so many deliveries of a lane that are due, but for those that are in hand: what was never tried first, so that what is
+/// tried again is in nobody's way. Two ranges of `delivery_due_at`.
+pub(super) async fn due(app: &App, lane: i64, in_hand: &HashSet<i64>, many: usize) -> Result<Vec<Delivery>> {
+    let mut found = Vec::new();
+    for state in [DeliveryState::Fresh, DeliveryState::Retrying] {
+        let of = Deliveries::find().filter(Column::LaneId.eq(lane)).filter(Column::State.eq(state));
+        let of = of.filter(Column::DueAt.lte(app.now())).order_by_asc(Column::DueAt).order_by_asc(Column::Id);
+        let rows = of.limit((many + in_hand.len()) as u64).all(&app.db.read).await?;
+        found.extend(rows.into_iter().filter(|of| !in_hand.contains(&of.id)));
+        if found.len() >= many {
+            break;
+        }
+    }
+    found.truncate(many);
+    Ok(found)
+}

@@ -1,0 +1,120 @@
+//! Deliveries, for those who look why something did not arrive.
+
+use entity::delivery::{Column, Entity as Deliveries};
+use entity::prelude::*;
+use sea_orm::Select;
+
+use super::{Delivery, DeliveryState, Event};
+use crate::app::App;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::slice::{End, Slice};
+
+/// Deliveries that a page passes over at the most, where it is not of all.
+const PASSED_OVER: u64 = 10_000;
+
+/// Which deliveries; what is left out does not count.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub lane: Option<i64>,
+    /// Whether they go to users.
+    pub is_to_users: Option<bool>,
+    /// To one of these addresses.
+    pub contacts: Option<Vec<i64>>,
+    pub states: Option<Vec<DeliveryState>>,
+    pub events: Option<Vec<Event>>,
+    pub notification: Option<i64>,
+}
+
+impl Filter {
+    fn is_of_all(&self) -> bool {
+        let Self { lane, is_to_users, contacts, states, events, notification } = self;
+        let is_of_any = lane.is_none() && is_to_users.is_none() && contacts.is_none();
+        is_of_any && states.is_none() && events.is_none() && notification.is_none()
+    }
+}
+
+/// A part of them.
+#[derive(Debug)]
+pub struct Page {
+    /// Newest first.
+    pub deliveries: Vec<Delivery>,
+    /// The number beyond which the list goes on, away from the end it was read from, where it does.
+    pub goes_on_at: Option<i64>,
+    pub goes_on: bool,
+}
+
+/// The delivery with this row; nothing where there is none.
+pub async fn delivery(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Delivery>> {
+    Ok(Deliveries::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
+}
+
+/// A part of a tenant's deliveries, newest first: a walk of `delivery_tenant` until the page is full. Where others are passed
+/// over, it ends after 10,000 of all.
+pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Page> {
+    let db = &app.db.read;
+    let mut found = Deliveries::of_tenant(tenant.id);
+    if let Some(lane) = filter.lane {
+        found = found.filter(Column::LaneId.eq(lane));
+    }
+    if let Some(is_to_users) = filter.is_to_users {
+        found = found.filter(if is_to_users { Column::ContactId.gt(0_i64) } else { Column::ContactId.eq(0_i64) });
+    }
+    if let Some(contacts) = &filter.contacts {
+        found = found.filter(Column::ContactId.among(db, contacts));
+    }
+    if let Some(states) = &filter.states {
+        found = found.filter(Column::State.among(db, &once(states)));
+    }
+    if let Some(events) = &filter.events {
+        found = found.filter(Column::Event.among(db, &once(events)));
+    }
+    if let Some(notification) = filter.notification {
+        found = found.filter(Column::SubjectId.eq(notification)).filter(Column::Event.ne(Event::Disabled));
+    }
+    let walked_to = if filter.is_of_all() { None } else { walked_to(app, tenant, slice).await? };
+    if let Some(farthest) = walked_to {
+        found = found.filter(match slice.from {
+            End::First => Column::Id.gte(farthest),
+            End::Last => Column::Id.lte(farthest),
+        });
+    }
+    let rows = within(found, slice).limit(slice.many.saturating_add(1) as u64).all(db).await?;
+    let (deliveries, is_full) = slice.page(rows);
+    let farthest = match slice.from {
+        End::First => deliveries.last(),
+        End::Last => deliveries.first(),
+    };
+    let farthest = farthest.map(|of| of.id);
+    let goes_on_at = if is_full { farthest } else { walked_to };
+    Ok(Page { deliveries, goes_on_at, goes_on: is_full || walked_to.is_some() })
+}
+
+fn once<T: Copy + Ord>(of: &[T]) -> Vec<T> {
+    let mut of = of.to_vec();
+    of.sort_unstable();
+    of.dedup();
+    of
+}
+
+/// The last of those that a page passes over at the most.
+async fn walked_to(app: &App, tenant: &Tenant, slice: Slice<i64>) -> Result<Option<i64>> {
+    let walked = Deliveries::of_tenant(tenant.id).select_only().column(Column::Id);
+    let last = within(walked, slice).offset(PASSED_OVER - 1);
+    Ok(last.into_tuple().one(&app.db.read).await?)
+}
+
+/// Those of a part, from its end on: what stands after another is older.
+fn within(found: Select<Deliveries>, slice: Slice<i64>) -> Select<Deliveries> {
+    let mut found = found;
+    if let Some(newer) = slice.after {
+        found = found.filter(Column::Id.lt(newer));
+    }
+    if let Some(older) = slice.before {
+        found = found.filter(Column::Id.gt(older));
+    }
+    match slice.from {
+        End::First => found.order_by_desc(Column::Id),
+        End::Last => found.order_by_asc(Column::Id),
+    }
+}

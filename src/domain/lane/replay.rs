@@ -1,0 +1,79 @@
+//! What was given up, or delivered, is sent again.
+
+use entity::delivery::{Column, Entity as Deliveries};
+use entity::prelude::*;
+
+use super::disable::wake;
+use super::{Delivery, DeliveryState, Event};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::{Transaction, transaction};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::check;
+
+/// The most of one call.
+const MOST: usize = 100_000;
+
+/// Which deliveries.
+#[derive(Clone, Debug)]
+pub enum Replay {
+    /// These, as far as they were given up or delivered; 1,000 at most.
+    Ids(Vec<i64>),
+    /// All of a lane that were given up, those since an instant where there is one; 100,000 at most, longest due first.
+    Dead { lane: i64, since: Option<Millis> },
+}
+
+/// Makes deliveries due again, as if they had never been tried, under the same ids. Returns how many. What is past the retention window
+/// is gone, as are pings.
+pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> {
+    match which {
+        Replay::Ids(ids) => {
+            check::count("select.ids", ids.len(), LIST)?;
+            transaction!(app.db, |txn| {
+                let done = Column::State.among(txn, &[DeliveryState::Delivered, DeliveryState::Dead]);
+                let of = Deliveries::of_tenant(tenant.id).filter(Column::Id.among(txn, &ids)).filter(done);
+                again(txn, app, tenant, of.filter(Column::Event.ne(Event::Ping)).all(txn).await?).await
+            })
+        }
+        Replay::Dead { lane, since } => {
+            let mut replayed = 0;
+            while replayed < MOST {
+                let step = LIST.min(MOST - replayed);
+                let many = transaction!(app.db, |txn| {
+                    let mut of = Deliveries::of_tenant(tenant.id).filter(Column::LaneId.eq(lane));
+                    of = of.filter(Column::State.eq(DeliveryState::Dead)).filter(Column::Event.ne(Event::Ping));
+                    if let Some(since) = since {
+                        of = of.filter(Column::HappenedAt.gte(since));
+                    }
+                    let some = of.order_by_asc(Column::DueAt).order_by_asc(Column::Id).limit(step as u64);
+                    again(txn, app, tenant, some.all(txn).await?).await
+                })?;
+                replayed += many;
+                if many < step {
+                    break;
+                }
+            }
+            Ok(replayed)
+        }
+    }
+}
+
+async fn again(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>) -> Result<usize> {
+    if all.is_empty() {
+        return Ok(0);
+    }
+    let now = app.now();
+    let mut lanes: Vec<i64> = all.iter().map(|of| of.lane_id).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    // First, since whoever is at one holds it before its deliveries.
+    wake(txn, tenant.id, &lanes, now).await?;
+    let ids: Vec<i64> = all.iter().map(|of| of.id).collect();
+    let to = Deliveries::update_many().col_expr(Column::State, Expr::val(DeliveryState::Fresh));
+    let to = to.col_expr(Column::DueAt, Expr::val(now)).col_expr(Column::Attempts, Expr::val(0_i64));
+    let to = to.col_expr(Column::Status, Expr::val(None::<i64>)).col_expr(Column::Error, Expr::val(None::<String>));
+    let to = to.col_expr(Column::DoneAt, Expr::val(None::<Millis>)).filter(Column::Id.among(txn, &ids));
+    to.exec(txn).await?;
+    Ok(all.len())
+}

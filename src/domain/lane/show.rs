@@ -1,0 +1,47 @@
+//! How many there are.
+
+use entity::delivery::{Column, Entity as Deliveries};
+use entity::prelude::*;
+
+use super::statement::counted;
+use super::{DeliveryState, Kind, Lane, State};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::error::Result;
+use crate::telemetry::metrics::Standing;
+
+/// How many deliveries of a lane are to be sent or tried again, and how many were given up: ranges of `delivery_due_at`.
+/// What waits for its notification to expire is not among them.
+pub async fn many(app: &App, lane: &Lane, state: DeliveryState) -> Result<i64> {
+    let of = Deliveries::find().filter(Column::LaneId.eq(lane.id)).filter(Column::State.eq(state));
+    let of = if state == DeliveryState::Fresh { of.filter(Column::DueAt.lte(app.now())) } else { of };
+    Ok(of.count_rows(&app.db.read).await?)
+}
+
+/// How many wait to be sent, or to be tried again.
+pub async fn pending(app: &App, lane: &Lane) -> Result<i64> {
+    Ok(many(app, lane, DeliveryState::Fresh).await? + many(app, lane, DeliveryState::Retrying).await?)
+}
+
+/// Until when nothing is tried, where a lane has failed too often.
+pub fn resting_until(app: &App, lane: &Lane) -> Option<Millis> {
+    Some(lane.open_until).filter(|until| *until > app.now())
+}
+
+/// Counts all lanes, for the figures of the server.
+pub async fn count(app: &App) -> Result<()> {
+    let all = counted(&app.db.read).await?;
+    for kind in [Kind::Webhook, Kind::Email] {
+        let mut figures = [("active", 0), ("failing", 0), ("paused", 0), ("disabled", 0)];
+        for of in all.iter().filter(|of| of.kind == kind) {
+            let name = if of.state == State::Active && of.is_failing == 1 { "failing" } else { of.state.name() };
+            for (_, many) in figures.iter_mut().filter(|(of, _)| *of == name) {
+                *many += of.many;
+            }
+        }
+        for (state, many) in figures {
+            app.metrics.lanes.get_or_create(&Standing { channel: kind.name(), state }).set(many);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Statements about lanes that are written by hand.
+
+use entity::ids::TenantId;
+use entity::lane::{Kind, State};
+use entity::prelude::*;
+
+use super::lease::LEASE;
+use crate::clock::Millis;
+use crate::database::Sql;
+use crate::error::Result;
+
+/// A lane that somebody should be at.
+#[derive(FromQueryResult)]
+pub struct Waiting {
+    pub id: i64,
+    pub tenant_id: TenantId,
+    pub kind: Kind,
+}
+
+/// Lanes with something to do at which nobody is: of these tenants, or of all. Who waits for longest comes first. All lanes
+/// are looked through, with a probe of `tenant`'s key for each; of some tenants their ranges of `lane_tenant`.
+pub async fn waiting(
+    db: &impl ConnectionTrait,
+    of: Option<&[TenantId]>,
+    now: Millis,
+    most: u64,
+) -> Result<Vec<Waiting>> {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT e.id, e.tenant_id, e.kind FROM lane e JOIN tenant t ON t.id = e.tenant_id WHERE e.state = ");
+    sql.push(&(State::Active as i16).to_string()).push(" AND e.open_until <= ").bind(now);
+    sql.push(" AND (e.lease_until <= ").bind(now).push(" OR e.lease_until > ").bind(now + 2 * LEASE);
+    sql.push(") AND (e.due_at <= ").bind(now).push(" OR e.cursor_seq <> t.last_seq)");
+    if let Some(tenants) = of {
+        sql.push(" AND e.tenant_id").among(tenants);
+    }
+    sql.push(" ORDER BY COALESCE(e.due_at, 0), e.id LIMIT ").bind(most);
+    sql.rows(db).await
+}
+
+/// How many lanes of a kind are in a state, and fail or do not.
+#[derive(FromQueryResult)]
+pub(super) struct Counted {
+    pub kind: Kind,
+    pub state: State,
+    pub is_failing: i32,
+    pub many: i64,
+}
+
+/// Counts all lanes.
+pub(super) async fn counted(db: &impl ConnectionTrait) -> Result<Vec<Counted>> {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT kind, state, CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END AS is_failing, COUNT(*) AS many ");
+    sql.push("FROM lane GROUP BY kind, state, CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END");
+    sql.rows(db).await
+}

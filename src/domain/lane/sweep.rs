@@ -1,0 +1,60 @@
+//! Deliveries past the retention window are deleted, whatever came of them, and secrets are sealed anew where the key was replaced.
+
+use entity::delivery::{Column, Entity as Deliveries};
+use entity::lane::{self, Entity as Lanes};
+use entity::prelude::*;
+
+use super::owner;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// Deletes a tenant's deliveries that were made before an instant, in steps: from the beginning of `delivery_tenant` on, as far as
+/// they are old. Returns how many.
+pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
+    let mut swept = 0;
+    loop {
+        let many = transaction!(app.db, |txn| {
+            let first = Deliveries::of_tenant(tenant.id).order_by_asc(Column::Id).limit(LIST as u64).select_only();
+            let first = first.columns([Column::Id, Column::CreatedAt]).into_tuple::<(i64, Millis)>().all(txn).await?;
+            let old = first.iter().take_while(|(_, created_at)| *created_at < before);
+            let old: Vec<i64> = old.map(|(id, _)| *id).collect();
+            Ok(Deliveries::delete_many().filter(Column::Id.among(txn, &old)).exec(txn).await?.rows_affected)
+        })?;
+        swept += many;
+        if many < LIST as u64 {
+            return Ok(swept);
+        }
+    }
+}
+
+/// Seals the secrets of a tenant's lanes with the key of now that are with the one before, so that that can be taken away. One that no
+/// key opens stays as it is; the others are sealed, and then that fails.
+pub async fn renew_secrets(app: &App, tenant: &Tenant) -> Result<()> {
+    use lane::Column;
+    if app.vault.check().is_err() {
+        return Ok(());
+    }
+    let mut failed = Ok(());
+    for of in Lanes::of_tenant(tenant.id).all(&app.db.read).await? {
+        for (column, sealed) in [(Column::Secret, Some(of.secret)), (Column::PreviousSecret, of.previous_secret)] {
+            let Some(sealed) = sealed else { continue };
+            let renewed = match app.vault.renew(&owner(tenant, of.id), &sealed) {
+                Ok(renewed) => renewed,
+                Err(error) => {
+                    failed = failed.and(Err(error));
+                    continue;
+                }
+            };
+            let Some(renewed) = renewed else { continue };
+            transaction!(app.db, |txn| {
+                let to = Lanes::update_of_tenant(tenant.id).col_expr(column, Expr::val(renewed.as_str()));
+                let to = to.filter(Column::Id.eq(of.id)).filter(column.eq(sealed.as_str()));
+                Ok(to.exec(txn).await?.rows_affected)
+            })?;
+        }
+    }
+    failed
+}

@@ -1,0 +1,444 @@
+//! A turn at a lane: what is due is sent, a few at a time, and what came of it is written down ten times a second.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use entity::delivery::{Column as Of, Entity as Deliveries};
+use entity::lane::{Column, Entity as Lanes};
+use entity::prelude::*;
+use sea_orm::sea_query::ExprTrait;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::disable::{Why, alarm, disable};
+use super::due::due;
+use super::lease::{Lease, claim, lock_all};
+use super::log::{Taken, take};
+use super::{Blame, Carrier, Delivery, DeliveryState, Event, Lane, Outcome, Prepared, State};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::{Transaction, transaction};
+use crate::domain::notification;
+use crate::domain::tenant::{self, Tenant};
+use crate::error::{Error, Result};
+use crate::model::delivery::{Health, wait};
+use crate::model::seal::Kind;
+use crate::telemetry::metrics::Deliveries as Counted;
+
+/// Attempts of a lane that are under way at a time.
+const WIDTH: usize = 16;
+/// Deliveries that are read at once.
+const BATCH: usize = 200;
+/// How long what was read waits, until it is read again: what is sent is as of about now.
+const STALE: Duration = Duration::from_secs(2);
+/// How long what came of requests is gathered.
+const GATHER: Duration = Duration::from_millis(100);
+/// How often it is looked what else is due while requests are under way.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often the lease is renewed while nothing else is written.
+const KEEP: Duration = Duration::from_secs(8);
+/// The longest turn: others may be waiting.
+const TURN: Duration = Duration::from_secs(10);
+/// How long a stop waits for what is under way, which is less than it waits for the turn.
+const STOP: Duration = Duration::from_millis(2500);
+/// How often writing down is tried again, a second later each time.
+const TRIES: usize = 5;
+
+/// How a turn has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing is due, or may be sent.
+    Idle,
+    /// Others are to have their turn.
+    Over,
+}
+
+/// Sends what is due of a lane, until nothing is, the turn is over, or `stop` says so. Nothing where another node is at it.
+pub async fn run<C: Carrier>(app: &Arc<App>, id: i64, stop: watch::Receiver<bool>) -> Result<Ended> {
+    let Some((lease, lane)) = claim(app, id).await? else { return Ok(Ended::Idle) };
+    let tenant = tenant::by_id(app, lane.tenant_id).await?;
+    let mut turn = Turn::<C>::new(app, tenant, lease, lane, stop);
+    if !turn.work().await? {
+        return Ok(Ended::Idle);
+    }
+    lease.release::<C>(app).await?;
+    Ok(if turn.is_over() { Ended::Over } else { Ended::Idle })
+}
+
+/// A delivery that can be sent.
+struct Ready<P> {
+    delivery: Delivery,
+    parcel: P,
+}
+
+/// A delivery that is to be written down.
+#[derive(Clone)]
+struct Done {
+    delivery: Delivery,
+    at: Millis,
+    what: What,
+}
+
+#[derive(Clone)]
+enum What {
+    Answered(Outcome),
+    Dropped,
+    Later(Millis),
+}
+
+/// What the last attempt was like. It is newer here than in the table until it is written down.
+struct Last {
+    attempted_at: Option<Millis>,
+    status: Option<i64>,
+    /// Of the last one that failed.
+    error: Option<String>,
+}
+
+struct Turn<C: Carrier> {
+    app: Arc<App>,
+    tenant: Arc<Tenant>,
+    lease: Lease,
+    /// As it was read the last time.
+    lane: Lane,
+    receiver: Arc<C::Receiver>,
+    health: Health,
+    last: Last,
+    /// Less than usual where the receiver has asked for it.
+    width: usize,
+    queue: VecDeque<Ready<C::Parcel>>,
+    flying: JoinSet<Done>,
+    done: Vec<Done>,
+    /// What is in one of the three.
+    in_hand: HashSet<i64>,
+    disabled: Option<Why>,
+    /// The last look found nothing.
+    is_idle: bool,
+    looked_at: Option<Instant>,
+    written_at: Instant,
+    began_at: Instant,
+    stop: watch::Receiver<bool>,
+    /// When nothing is waited for any more.
+    stops_at: Option<Instant>,
+}
+
+impl<C: Carrier> Turn<C> {
+    fn new(app: &Arc<App>, tenant: Arc<Tenant>, lease: Lease, lane: Lane, stop: watch::Receiver<bool>) -> Self {
+        Self {
+            receiver: Arc::new(C::receiver(app, &tenant, &lane)),
+            health: health(&lane),
+            last: Last { attempted_at: lane.attempted_at, status: lane.last_status, error: lane.last_error.clone() },
+            app: app.clone(),
+            tenant,
+            lease,
+            lane,
+            width: WIDTH,
+            queue: VecDeque::new(),
+            flying: JoinSet::new(),
+            done: Vec::new(),
+            in_hand: HashSet::new(),
+            disabled: None,
+            is_idle: false,
+            looked_at: None,
+            written_at: Instant::now(),
+            began_at: Instant::now(),
+            stop,
+            stops_at: None,
+        }
+    }
+
+    /// False where the lane is not this node's any more.
+    async fn work(&mut self) -> Result<bool> {
+        loop {
+            if self.may_begin() && self.wants_more() && !self.look().await? {
+                return Ok(false);
+            }
+            while self.may_begin()
+                && let Some(ready) = self.queue.pop_front()
+            {
+                self.begin(ready);
+            }
+            if self.flying.is_empty() {
+                if !self.write().await? {
+                    return Ok(false);
+                }
+                if !self.may_begin() || (self.is_idle && self.queue.is_empty()) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            let until = self.next_at();
+            tokio::select! {
+                Some(done) = self.flying.join_next() => self.note(done),
+                () = sleep_until(until) => {}
+                Ok(()) = self.stop.changed() => self.stops_at = Some(Instant::now() + STOP),
+            }
+            if self.stops_at.is_some_and(|at| at <= Instant::now()) {
+                // What has no answer by now is sent again, by whoever has the lane next.
+                self.flying.shutdown().await;
+            }
+            let is_due = !self.done.is_empty() && self.written_at.elapsed() >= GATHER;
+            if (is_due || self.written_at.elapsed() >= KEEP) && !self.write().await? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.began_at.elapsed() >= TURN
+    }
+
+    fn may_begin(&self) -> bool {
+        let may_go_on = !self.is_over() && !*self.stop.borrow() && self.disabled.is_none();
+        let is_open = self.health.is_open(self.app.now());
+        let width = if self.health.is_probed() { 1 } else { self.width };
+        may_go_on && !is_open && self.lane.state == State::Active && self.flying.len() < width
+    }
+
+    /// Whether to look for what is due. What waits for too long is read again.
+    fn wants_more(&mut self) -> bool {
+        let Some(looked_at) = self.looked_at else { return true };
+        if looked_at.elapsed() > STALE {
+            for ready in self.queue.drain(..) {
+                self.in_hand.remove(&ready.delivery.id);
+            }
+        }
+        self.queue.is_empty() && (!self.is_idle || self.flying.is_empty() || looked_at.elapsed() >= LOOK)
+    }
+
+    fn next_at(&self) -> Instant {
+        let write_at = self.written_at + if self.done.is_empty() { KEEP } else { GATHER };
+        let is_free = self.queue.is_empty() && self.may_begin();
+        let look_at = self.looked_at.filter(|_| is_free).map(|looked_at| looked_at + LOOK);
+        [look_at, self.stops_at].into_iter().flatten().fold(write_at, Ord::min)
+    }
+
+    /// Takes from the log what is new, and reads what is due. False where the lane is not this node's any more.
+    async fn look(&mut self) -> Result<bool> {
+        let Some(Taken { lane, has_more }) = take::<C>(&self.app, &self.tenant, self.lease).await? else {
+            return Ok(false);
+        };
+        if lane.updated_at != self.lane.updated_at {
+            self.health = health(&lane);
+        }
+        self.receiver = Arc::new(C::receiver(&self.app, &self.tenant, &lane));
+        self.lane = lane;
+        self.looked_at = Some(Instant::now());
+        self.is_idle = true;
+        if self.lane.state != State::Active {
+            return Ok(true);
+        }
+        let Some(expands) = C::expand(&self.app, &self.tenant, self.lease).await? else { return Ok(false) };
+        let many = if self.health.is_probed() { 1 } else { BATCH };
+        let due = due(&self.app, self.lane.id, &self.in_hand, many).await?;
+        self.is_idle = due.is_empty() && !has_more && !expands;
+        let prepared = C::prepare(&self.app, &self.tenant, &self.lane, &due).await?;
+        let at = self.app.now();
+        for (delivery, prepared) in due.into_iter().zip(prepared) {
+            self.in_hand.insert(delivery.id);
+            let what = match prepared {
+                Prepared::Ready(parcel) => {
+                    self.queue.push_back(Ready { delivery, parcel });
+                    continue;
+                }
+                Prepared::Dropped => What::Dropped,
+                Prepared::Later(at) => What::Later(at),
+            };
+            self.done.push(Done { delivery, at, what });
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, ready: Ready<C::Parcel>) {
+        let (app, receiver) = (self.app.clone(), self.receiver.clone());
+        let id = self.tenant.seal.close(Kind::Delivery, 0, ready.delivery.id);
+        self.flying.spawn(async move {
+            let outcome = C::attempt(&receiver, &app, &id, ready.parcel).await;
+            Done { delivery: ready.delivery, at: app.now(), what: What::Answered(outcome) }
+        });
+    }
+
+    fn note(&mut self, done: Result<Done, tokio::task::JoinError>) {
+        let done = match done {
+            Ok(done) => done,
+            // It stays due.
+            Err(error) => return tracing::error!(cause = %error, "an attempt to deliver failed"),
+        };
+        if let What::Answered(outcome) = &done.what {
+            self.last.attempted_at = Some(done.at);
+            self.last.status = outcome.status.map(i64::from);
+            if let Some(error) = outcome.error.as_ref().filter(|_| !outcome.blame.spares_the_lane()) {
+                self.health.failed(done.at);
+                self.last.error = Some(error.clone());
+                self.width = if outcome.blame == Blame::Throttled { (self.width / 2).max(1) } else { self.width };
+                let hopeless = self.health.is_hopeless(done.at).then_some(Why::Hopeless);
+                let why = if outcome.blame == Blame::Gone { Some(Why::Gone) } else { hopeless };
+                self.disabled = self.disabled.or(why).filter(|_| self.lane.state == State::Active);
+            } else {
+                self.health.succeeded();
+                self.width = (self.width + 1).min(WIDTH);
+            }
+        }
+        self.done.push(done);
+    }
+
+    /// Writes down what came of requests, and keeps the lease. False where the lane is not this node's any more: then another node
+    /// sends these again.
+    async fn write(&mut self) -> Result<bool> {
+        let done = std::mem::take(&mut self.done);
+        if done.is_empty() && self.written_at.elapsed() < KEEP {
+            return Ok(true);
+        }
+        let mut tries = 0;
+        let is_ours = loop {
+            match self.write_all(&done).await {
+                Err(Error::Unavailable(_)) if tries < TRIES => {
+                    tries += 1;
+                    sleep(Duration::from_secs(1)).await;
+                }
+                written => break written?,
+            }
+        };
+        self.written_at = Instant::now();
+        if self.disabled.take().is_some() {
+            self.lane.state = State::Disabled;
+        }
+        for of in &done {
+            self.in_hand.remove(&of.delivery.id);
+            if is_ours {
+                self.count(of);
+            }
+        }
+        Ok(is_ours)
+    }
+
+    async fn write_all(&self, done: &[Done]) -> Result<bool> {
+        if done.is_empty() {
+            return self.lease.renew(&self.app).await;
+        }
+        let alarm = match self.disabled {
+            Some(why) => {
+                let lane = Lane { last_error: self.last.error.clone(), ..self.lane.clone() };
+                alarm(&self.app, &self.tenant, &lane, why).await
+            }
+            None => notification::Raising::default(),
+        };
+        let raised = transaction!(self.app.db, |txn| {
+            let now = self.app.now();
+            let is_off = self.disabled.is_some();
+            let all = if is_off { lock_all(txn, self.tenant.id, C::KIND).await? } else { Vec::new() };
+            let Some(of) = self.lease.hold(txn, now).await? else { return Ok(None) };
+            write_down::<C>(txn, done, now).await?;
+            // Whoever has changed it meanwhile has said how it is.
+            if of.updated_at == self.lane.updated_at {
+                self.write_health(txn).await?;
+            }
+            if !is_off || of.state != State::Active {
+                return Ok(Some(Vec::new()));
+            }
+            disable::<C>(txn, &self.tenant, &all, of.id, now).await?;
+            Ok(Some(notification::raise(txn, &self.app, &self.tenant, &alarm).await?.unwrap_or_default()))
+        })?;
+        let Some(raised) = raised else { return Ok(false) };
+        notification::has_raised(&self.app, &self.tenant, &raised);
+        Ok(true)
+    }
+
+    async fn write_health(&self, txn: &Transaction) -> Result<()> {
+        let Health { failures, open_until, failing_since } = self.health;
+        let to = Lanes::update_many().col_expr(Column::Failures, Expr::val(failures));
+        let to = to.col_expr(Column::OpenUntil, Expr::val(open_until));
+        let to = to.col_expr(Column::FailingSince, Expr::val(failing_since));
+        let to = to.col_expr(Column::AttemptedAt, Expr::val(self.last.attempted_at));
+        let to = to.col_expr(Column::LastStatus, Expr::val(self.last.status));
+        let to = to.col_expr(Column::LastError, Expr::val(self.last.error.clone()));
+        to.filter(Column::Id.eq(self.lane.id)).exec(txn).await?;
+        Ok(())
+    }
+
+    fn count(&self, of: &Done) {
+        let outcome = match &of.what {
+            What::Answered(Outcome { error: None, .. }) => {
+                if of.delivery.event == Event::Published && of.delivery.attempts == 0 {
+                    let millis = Ord::max(of.at - of.delivery.happened_at, 0);
+                    #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
+                    self.app.metrics.delivery_delay.observe(millis as f64 / 1000.0);
+                }
+                "delivered"
+            }
+            What::Answered(failure) if next(&of.delivery, failure, 0).is_none() => "dead",
+            What::Answered(_) => "failed",
+            What::Dropped => "dropped",
+            What::Later(_) => return,
+        };
+        let counted = Counted { channel: C::KIND.name(), outcome };
+        self.app.metrics.deliveries.get_or_create(&counted).inc();
+    }
+}
+
+fn health(of: &Lane) -> Health {
+    Health { failures: of.failures, open_until: of.open_until, failing_since: of.failing_since }
+}
+
+/// Writes what came of deliveries: of those that succeeded in one statement for each status, of the others one by one.
+async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -> Result<()> {
+    let mut delivered: BTreeMap<Option<u16>, Vec<(i64, Millis)>> = BTreeMap::new();
+    let mut dropped = Vec::new();
+    for Done { delivery, at, what } in done {
+        match what {
+            What::Answered(Outcome { status, error: None, .. }) => {
+                delivered.entry(*status).or_default().push((delivery.id, *at));
+            }
+            What::Answered(outcome) => write_failure(txn, delivery, outcome, *at).await?,
+            What::Dropped => dropped.push(delivery.id),
+            What::Later(due_at) => {
+                let later = Deliveries::update_many().col_expr(Of::DueAt, Expr::val(*due_at));
+                let later = later.col_expr(Of::HappenedAt, Expr::val(*due_at));
+                later.filter(Of::Id.eq(delivery.id)).exec(txn).await?;
+            }
+        }
+    }
+    for (status, all) in delivered {
+        for some in all.chunks(LIST) {
+            let ids: Vec<i64> = some.iter().map(|(id, _)| *id).collect();
+            let at = some.iter().map(|(_, at)| *at).max();
+            let to = Deliveries::update_many().col_expr(Of::State, Expr::val(DeliveryState::Delivered));
+            let to = to.col_expr(Of::Status, Expr::val(status.map(i64::from)));
+            let to = to.col_expr(Of::Attempts, Expr::col(Of::Attempts).add(1)).col_expr(Of::DoneAt, Expr::val(at));
+            let to = to.col_expr(Of::Error, Expr::val(None::<String>));
+            to.filter(Of::Id.among(txn, &ids)).exec(txn).await?;
+        }
+    }
+    for some in dropped.chunks(LIST) {
+        Deliveries::delete_many().filter(Of::Id.among(txn, some)).exec(txn).await?;
+    }
+    let answered = done.iter().filter_map(|of| match &of.what {
+        What::Answered(outcome) => Some((&of.delivery, outcome)),
+        What::Dropped | What::Later(_) => None,
+    });
+    C::noted(txn, &answered.collect::<Vec<_>>(), now).await
+}
+
+/// How long after this attempt, which failed, there is another one; nothing where it was the last.
+fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
+    if outcome.blame.spares_the_lane() { None } else { wait(delivery.attempts + 1, chance, outcome.retry_after) }
+}
+
+async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome, at: Millis) -> Result<()> {
+    let attempts = delivery.attempts + 1;
+    let mut chance = [0; 2];
+    getrandom::fill(&mut chance).map_err(Error::internal)?;
+    let next = next(delivery, outcome, u16::from_le_bytes(chance) % 1000);
+    let (state, due_at) = match next {
+        Some(wait) => (DeliveryState::Retrying, at + wait),
+        None => (DeliveryState::Dead, delivery.due_at),
+    };
+    let to = Deliveries::update_many().col_expr(Of::State, Expr::val(state)).col_expr(Of::DueAt, Expr::val(due_at));
+    let to = to.col_expr(Of::Attempts, Expr::val(attempts));
+    let to = to.col_expr(Of::Status, Expr::val(outcome.status.map(i64::from)));
+    let to = to.col_expr(Of::Error, Expr::val(outcome.error.clone()));
+    let to = to.col_expr(Of::DoneAt, Expr::val(next.is_none().then_some(at)));
+    to.filter(Of::Id.eq(delivery.id)).exec(txn).await?;
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! What has fallen due becomes a delivery for each address of whoever still has it, and has not read it.
+
+use entity::dispatch::{self, Column, Entity as Dispatches};
+use entity::ids::UserId;
+use entity::prelude::*;
+use entity::recipient::{self, Entity as Recipients};
+
+use super::statement::{Addressed, Standing, Whose, addressed, standing};
+use crate::app::App;
+use crate::database::{Transaction, transaction};
+use crate::domain::inbox::sync;
+use crate::domain::lane::{Event, Kind, Lease, Told, write};
+use crate::domain::notification::{self, Status};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::catalogue::DeliveryRule;
+
+/// Users of one step.
+const USERS: u64 = 500;
+
+/// Goes on with what is due first by one step; whether there may be more. Nothing where the lane is not this node's any more.
+///
+/// Inboxes are synced before: what counts is what their users would see if they looked now.
+pub(super) async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
+    let now = app.now();
+    let due = Dispatches::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::DueAt.lte(now));
+    let due = due.order_by_asc(Column::DueAt).order_by_asc(Column::Seq).limit(1);
+    let Some(due) = due.one(&app.db.read).await? else { return Ok(Some(false)) };
+    let of = notification::find(app, tenant, due.notification_id).await?;
+    let of = of.filter(|of| of.status(now) == Status::Published);
+    let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(Kind::Email).copied());
+    let Some((of, rule)) = of.zip(rule) else { return step(app, tenant, lease, &due, Vec::new(), None).await };
+    let next = addressed(&app.db.read, tenant, (&of, due.seq), due.after_user, USERS);
+    let users: Vec<UserId> = next.rows::<Addressed>(&app.db.read).await?.into_iter().map(|of| of.user_id).collect();
+    let last = users.last().copied().filter(|_| users.len() as u64 == USERS);
+    sync::caught_up(app, tenant, &users).await?;
+    let told = told(app, tenant, &due, &rule, &users).await?;
+    step(app, tenant, lease, &due, told, last).await
+}
+
+/// The addresses at which the item is to arrive.
+async fn told(
+    app: &App,
+    tenant: &Tenant,
+    of: &dispatch::Model,
+    rule: &DeliveryRule,
+    users: &[UserId],
+) -> Result<Vec<Told>> {
+    if users.is_empty() {
+        return Ok(Vec::new());
+    }
+    let items = standing(&app.db.read, tenant, Whose::Users(users), &[of.seq], app.now());
+    let items = items.rows::<Standing>(&app.db.read).await?.into_iter().filter(|item| item.is_wanted(rule));
+    let told = |item: Standing| Told {
+        event: Event::Published,
+        contact: item.contact_id,
+        subject: of.notification_id,
+        seq: Some(of.seq),
+        at: of.due_at,
+        due_at: of.due_at,
+    };
+    Ok(items.map(told).collect())
+}
+
+/// Writes down what came of a step: up to where the audience was gone through, or that it was to its end.
+async fn step(
+    app: &App,
+    tenant: &Tenant,
+    lease: Lease,
+    of: &dispatch::Model,
+    told: Vec<Told>,
+    last: Option<UserId>,
+) -> Result<Option<bool>> {
+    transaction!(app.db, |txn| {
+        let now = app.now();
+        if lease.hold(txn, now).await?.is_none() {
+            return Ok(None);
+        }
+        write(txn, tenant, lease.lane, told.clone(), now).await?;
+        match last {
+            Some(last) => {
+                let on = Dispatches::update_many().col_expr(Column::AfterUser, Expr::val(last));
+                on.filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq)).exec(txn).await?;
+            }
+            None => end(txn, tenant, of).await?,
+        }
+        Ok(Some(true))
+    })
+}
+
+async fn end(txn: &Transaction, tenant: &Tenant, of: &dispatch::Model) -> Result<()> {
+    let done = Dispatches::delete_many().filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq));
+    done.exec(txn).await?;
+    let named = Recipients::delete_of_tenant(tenant.id);
+    named.filter(recipient::Column::NotificationId.eq(of.notification_id)).exec(txn).await?;
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Statements about mail that are written by hand.
+
+use entity::delivery_rule::Condition;
+use entity::ids::{Seq, UserId};
+use entity::inbox_item::State;
+use entity::lane::Kind;
+use entity::prelude::*;
+
+use crate::clock::Millis;
+use crate::database::Sql;
+use crate::domain::tenant::Tenant;
+use crate::model::catalogue::DeliveryRule;
+use crate::model::notification::Notification;
+
+/// A user with an address.
+#[derive(FromQueryResult)]
+pub(super) struct Addressed {
+    pub user_id: UserId,
+}
+
+/// The next users, by their numbers, whom a publication may have reached and who have an address. Whether it did is for their inbox to say.
+///
+/// What is for everyone walks `contact_tenant`; what groups and subscribers hear walks `subscription_channel_user` of its channels, with a
+/// probe of `contact_user` for each; whom an announcement names is a range of `recipient`'s key.
+pub(super) fn addressed(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    (of, seq): (&Notification, Seq),
+    after: UserId,
+    most: u64,
+) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT DISTINCT c.user_id FROM ");
+    if of.audience.everyone {
+        sql.push("contact c WHERE ");
+    } else if let Some(receiver) = of.receiver {
+        sql.push("contact c WHERE c.user_id = ").bind(receiver).push(" AND ");
+    } else if of.audience.users > 0 {
+        sql.push("recipient r JOIN contact c ON c.user_id = r.user_id WHERE r.tenant_id = ").bind(tenant.id);
+        sql.push(" AND r.notification_id = ").bind(of.id).push(" AND ");
+    } else {
+        sql.push("publication p JOIN subscription s ON s.channel_id = p.channel_id AND s.since_seq < p.seq ");
+        sql.push("JOIN contact c ON c.user_id = s.user_id WHERE p.tenant_id = ").bind(tenant.id);
+        sql.push(" AND p.seq = ").bind(seq).push(" AND ");
+    }
+    sql.push("c.tenant_id = ").bind(tenant.id);
+    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL AND c.user_id > ", Kind::Email as i16)).bind(after);
+    sql.push(" ORDER BY c.user_id LIMIT ").bind(most);
+    sql
+}
+
+/// An address of a user who has an item, and how the item is.
+#[derive(Clone, Debug, FromQueryResult)]
+pub(super) struct Standing {
+    pub contact_id: i64,
+    pub address: String,
+    pub locale: Option<String>,
+    pub seq: Seq,
+    pub state: State,
+    /// Whether (1) it is above the newest read mark of its type.
+    pub is_above: i32,
+}
+
+impl Standing {
+    /// Whether the item is to leave the inbox by a rule.
+    pub fn is_wanted(&self, rule: &DeliveryRule) -> bool {
+        match rule.condition {
+            Condition::IfUnread => self.state == State::KeptUnread || self.state == State::Fresh && self.is_above == 1,
+            Condition::Always => !self.state.is_archived(),
+        }
+    }
+}
+
+/// Whose addresses are asked for.
+#[derive(Clone, Copy)]
+pub(super) enum Whose<'a> {
+    Users(&'a [UserId]),
+    Contacts(&'a [i64]),
+}
+
+/// How items stand whose users have an address that works: probes of `inbox_item`'s key and of `read_mark`'s.
+pub(super) fn standing(db: &impl ConnectionTrait, tenant: &Tenant, of: Whose<'_>, seqs: &[Seq], now: Millis) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT c.id AS contact_id, c.address, u.locale, i.seq, i.state, CASE WHEN i.seq > COALESCE((SELECT ");
+    sql.push("MAX(m.read_upto) FROM read_mark m WHERE m.user_id = i.user_id AND m.type_id = i.type_id), 0) THEN 1 ELSE 0 END ");
+    sql.push(
+        "AS is_above FROM contact c JOIN users u ON u.id = c.user_id JOIN inbox_item i ON i.user_id = c.user_id WHERE ",
+    );
+    match of {
+        Whose::Users(users) => sql.push("c.user_id").among(users),
+        Whose::Contacts(ids) => sql.push("c.id").among(ids),
+    };
+    sql.push(" AND i.seq").among(seqs).push(" AND c.tenant_id = ").bind(tenant.id);
+    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL", Kind::Email as i16));
+    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
+    sql
+}

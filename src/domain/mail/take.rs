@@ -1,0 +1,41 @@
+//! What the log says is noted down for when it is due.
+
+use entity::dispatch::{Column, Entity as Dispatches};
+use entity::ids::{Seq, TypeId};
+use entity::notification::{self, Entity as Notifications};
+use entity::prelude::*;
+
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::catalogue;
+use crate::domain::lane::{Kind, Lane, Part};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// A row for each publication of a type with a rule, whatever its audience: a range of `notification_seq`.
+pub(super) async fn take(txn: &Transaction, app: &App, tenant: &Tenant, of: &Lane, part: Part) -> Result<()> {
+    use notification::Column as Published;
+    let catalogue = catalogue::current(app, tenant).await?;
+    if catalogue.types.iter().all(|kind| kind.delivered_by(Kind::Email).is_none()) {
+        return Ok(());
+    }
+    let rows = Notifications::of_tenant(tenant.id).filter(Published::Seq.gt(part.after));
+    let rows = rows.filter(Published::Seq.lte(part.upto)).order_by_asc(Published::Seq).select_only();
+    let rows = rows.columns([Published::Id, Published::Seq, Published::TypeId, Published::PublishedAt]);
+    let rows = rows.into_tuple::<(i64, Seq, TypeId, Option<Millis>)>().all(txn).await?;
+    let due = |(id, seq, of_type, published_at): (i64, Seq, TypeId, Option<Millis>)| {
+        let rule = catalogue.type_by_id(of_type)?.delivered_by(Kind::Email)?;
+        let due_at = published_at.unwrap_or(part.now) + rule.delay_seconds * 1000;
+        Some([of.id.into(), seq.into(), tenant.id.into(), id.into(), due_at.into()])
+    };
+    let columns = [Column::LaneId, Column::Seq, Column::TenantId, Column::NotificationId, Column::DueAt];
+    insert(txn, columns, rows.into_iter().filter_map(due).collect(), Existing::Kept).await?;
+    Ok(())
+}
+
+/// When the first of a lane is due: the beginning of a range of `dispatch_due_at`.
+pub(super) async fn first_due(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
+    let first = Dispatches::find().filter(Column::LaneId.eq(lane)).order_by_asc(Column::DueAt).limit(1);
+    Ok(first.select_only().column(Column::DueAt).into_tuple().one(txn).await?)
+}

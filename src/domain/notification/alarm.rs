@@ -1,0 +1,28 @@
+//! What tells a group of the tenant that something needs somebody.
+
+use super::raise::{Raising, raising};
+use super::{Addressees, Content, Input};
+use crate::app::App;
+use crate::domain::catalogue::Catalogue;
+use crate::domain::channel;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::alarm::Alarm;
+use crate::model::catalogue::no_type;
+
+/// Refuses one that names a type or a group that there is not; `alarm.type` and `alarm.group` say which.
+pub async fn check_alarm(app: &App, tenant: &Tenant, catalogue: &Catalogue, alarm: &Alarm) -> Result<()> {
+    if catalogue.message_type(&alarm.message_type).is_none() {
+        return Err(no_type("alarm.type", &alarm.message_type));
+    }
+    channel::find_group(app, tenant, &alarm.group).await.map(drop).map_err(|error| match error {
+        Error::NotFound { what, id, .. } => Error::not_found_at("alarm.group", what, id),
+        other => other,
+    })
+}
+
+/// Makes ready what it says.
+pub async fn alarming(app: &App, tenant: &Tenant, alarm: &Alarm, content: Content) -> Result<Raising> {
+    let addressees = Addressees::Groups(vec![alarm.group.clone()]);
+    raising(app, tenant, &[Input::new(alarm.message_type.clone(), addressees, content)]).await
+}

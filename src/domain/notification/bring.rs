@@ -1,0 +1,168 @@
+//! Bringing over what another system has sent before: sends that have a past, as often as somebody likes.
+
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use entity::tenant;
+use sea_orm::EntityTrait;
+
+use super::by_keys;
+use super::draft::refused;
+use super::envelope::{expiry, message_type};
+use super::input::{Input, Past};
+use super::key::fingerprint;
+use super::send::send;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::catalogue;
+use crate::domain::tenant::Tenant;
+use crate::domain::user::By;
+use crate::error::{Error, Result};
+
+/// How often what has lost a race for its key is tried again.
+const TRIES: usize = 5;
+
+/// What came of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Brought {
+    /// Sent now.
+    pub made: u64,
+    /// Of those made: the log was further already, whose newest instant they have.
+    pub late: u64,
+    /// Of those made: their receivers have switched them off.
+    pub unwanted: u64,
+    /// Sent before under their keys.
+    pub there: u64,
+    /// Left out, since something else was sent before under their keys.
+    pub others: u64,
+    /// Left out, since by now they would be past the retention window, or have expired.
+    pub old: u64,
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    New,
+    There,
+    Other,
+    Old,
+}
+
+impl Brought {
+    fn count(&mut self, fate: Fate) {
+        *match fate {
+            Fate::New => &mut self.made,
+            Fate::There => &mut self.there,
+            Fate::Other => &mut self.others,
+            Fate::Old => &mut self.old,
+        } += 1;
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: Self) {
+        let Self { made, late, unwanted, there, others, old } = other;
+        self.made += made;
+        self.late += late;
+        self.unwanted += unwanted;
+        self.there += there;
+        self.others += others;
+        self.old += old;
+    }
+}
+
+/// What is wrong with messages in themselves, with the place of each.
+pub async fn unfit(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<(usize, Error)>> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    Ok(refused(app, &catalogue, inputs))
+}
+
+/// What earlier messages of a file would have been sent under, and what they say: hashes, for there may be millions.
+pub type Foretold = HashMap<u64, i64>;
+
+/// What would come of messages after others, which are told by `before`; all but who has switched them off.
+pub async fn would_bring(app: &App, tenant: &Tenant, inputs: &[Input], before: &mut Foretold) -> Result<Brought> {
+    let head = tenant::Entity::find_by_id(tenant.id).one(&app.db.read).await?;
+    let newest = head.map_or(0, |head| head.published_at);
+    let mut brought = Brought::default();
+    for (input, fate) in inputs.iter().zip(fates(app, tenant, inputs).await?) {
+        if fate != Fate::New {
+            brought.count(fate);
+            continue;
+        }
+        let mut key = DefaultHasher::new();
+        input.idempotency_key.hash(&mut key);
+        let says = fingerprint(input)?;
+        match before.entry(key.finish()) {
+            Entry::Occupied(of) => brought.count(if *of.get() == says { Fate::There } else { Fate::Other }),
+            Entry::Vacant(free) => {
+                free.insert(says);
+                brought.count(Fate::New);
+                brought.late += u64::from(input.past.as_ref().is_some_and(|past| past.created_at < newest));
+            }
+        }
+    }
+    Ok(brought)
+}
+
+/// Sends up to 1,000 messages that have a past and a key of the tenant's backend, those that can be sent all or none. What was
+/// sent before under a key stays as it is, whatever it says.
+pub async fn bring(app: &Arc<App>, tenant: &Arc<Tenant>, inputs: Vec<Input>) -> Result<Brought> {
+    let (mut brought, mut left) = (Brought::default(), inputs);
+    for tries in 1.. {
+        let fates = fates(app, tenant, &left).await?;
+        let (mut new, mut later, mut keys) = (Vec::new(), Vec::new(), HashSet::new());
+        for (input, fate) in left.into_iter().zip(fates) {
+            match fate {
+                Fate::New if keys.insert(input.idempotency_key.clone()) => new.push(input),
+                Fate::New => later.push(input),
+                known => brought.count(known),
+            }
+        }
+        match send(app, tenant, By::Partner, &new, |place| format!("inputs[{place}]")).await {
+            Ok(sent) => {
+                for of in sent {
+                    brought.count(if of.is_replayed { Fate::There } else { Fate::New });
+                    let is = |so: bool| u64::from(so && !of.is_replayed);
+                    brought.late += is(of.notification.published_at > Some(of.notification.created_at));
+                    brought.unwanted += is(of.notification.delivered_count == 0);
+                }
+                left = later;
+            }
+            // Somebody has used a key for something else meanwhile: now it is there to be found.
+            Err(Error::Conflict(_)) if tries < TRIES => {
+                new.extend(later);
+                left = new;
+            }
+            Err(error) => return Err(error),
+        }
+        if left.is_empty() {
+            break;
+        }
+    }
+    Ok(brought)
+}
+
+async fn fates(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<Fate>> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    let keys: Vec<&str> = inputs.iter().filter_map(|input| input.idempotency_key.as_deref()).collect();
+    let used: HashMap<String, i64> =
+        by_keys(&app.db.read, tenant, &keys).await?.into_iter().map(|(key, _, of)| (key, of)).collect();
+    let now = app.now();
+    let fate = |input: &Input| {
+        let used = input.idempotency_key.as_ref().and_then(|key| used.get(key));
+        match (used, &input.past) {
+            (Some(of), _) if *of == fingerprint(input)? => Ok(Fate::There),
+            (Some(_), _) => Ok(Fate::Other),
+            (None, None) => Ok(Fate::New),
+            (None, Some(Past { created_at, .. })) => {
+                let kind = message_type(&catalogue, &input.message_type)?;
+                let has_expired = expiry(input.expires_at, &kind, *created_at).is_some_and(|at: Millis| at <= now);
+                let is_old = has_expired || *created_at < now - app.config.retention_millis();
+                Ok(if is_old { Fate::Old } else { Fate::New })
+            }
+        }
+    };
+    inputs.iter().map(fate).collect()
+}

@@ -1,0 +1,73 @@
+//! What was sent, as those see it whom it reaches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use entity::ids::UserId;
+use entity::prelude::LIST;
+
+use super::{Notification, load};
+use crate::app::App;
+use crate::domain::catalogue::{self, Catalogue};
+use crate::domain::tenant::Tenant;
+use crate::domain::user::{self, Profile};
+use crate::error::Result;
+use crate::model::item::{Content, OwnText, Rendered};
+
+/// Notifications, and what is needed to show them.
+#[derive(Debug)]
+pub struct Shown {
+    notifications: HashMap<i64, Notification>,
+    users: HashMap<UserId, Profile>,
+    catalogue: Arc<Catalogue>,
+}
+
+/// Those with these numbers, as far as there are any: in a few statements, however many.
+pub async fn shown(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Shown> {
+    let mut notifications = HashMap::with_capacity(ids.len());
+    for ids in ids.chunks(LIST) {
+        notifications.extend(load(app, tenant, ids).await?.into_iter().map(|of| (of.id, of)));
+    }
+    let named = notifications.values().flat_map(|of| [of.sender, of.receiver]).flatten();
+    let mut named: Vec<UserId> = named.collect();
+    named.sort_unstable();
+    named.dedup();
+    let users = if named.is_empty() { HashMap::new() } else { user::profiles(app, tenant, &named).await? };
+    let catalogue = catalogue::cached(app, tenant).await?;
+    Ok(Shown { notifications, users, catalogue })
+}
+
+impl Shown {
+    /// The notification with this number.
+    pub fn of(&self, id: i64) -> Option<&Notification> {
+        self.notifications.get(&id)
+    }
+
+    /// The partner's own id of a user whom one of them names.
+    pub fn external_id(&self, user: Option<UserId>) -> Option<&str> {
+        Some(self.users.get(&user?)?.external_id.as_str())
+    }
+
+    /// By its type's template.
+    pub fn content(&self, of: &Notification) -> Content {
+        Content {
+            notification: of.id,
+            kind: of.kind,
+            message_type: of.message_type.clone(),
+            published_at: of.published_at.unwrap_or(of.created_at),
+            updated_at: of.updated_at,
+            data: of.content.data.clone(),
+            sender: of.sender.and_then(|sender| self.users.get(&sender).cloned()),
+            target: of.target.clone(),
+            action: of.action.clone(),
+            own: OwnText {
+                title: of.content.title.clone(),
+                body: of.content.body.clone(),
+                link: of.content.link.clone(),
+                params: of.content.params.clone().unwrap_or_default(),
+            },
+            catalogue: self.catalogue.clone(),
+            rendered: Rendered::default(),
+        }
+    }
+}

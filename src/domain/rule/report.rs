@@ -1,0 +1,183 @@
+//! Rows that others hand in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entity::prelude::*;
+use entity::rule::{Column, Entity as Rules};
+use entity::rule_run::{self, Entity as Runs};
+
+use super::apply::{Applied, Part, apply, resolve_unreported};
+use super::claim::{Claim, End, Figures, claim_now, lost};
+use super::{Columns, Outcome, Rule, Run, find};
+use crate::app::App;
+use crate::database::transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::check;
+use crate::model::rule::{Row, rows};
+
+/// The most rows of one call.
+const ROWS: usize = 10_000;
+/// The most bytes of one call's rows, written as JSON.
+const BYTES: usize = 2 * 1024 * 1024;
+/// The most chunks of a report.
+const CHUNKS: i64 = 1000;
+
+/// Rows that somebody hands in.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub rows: Vec<Columns>,
+    /// What is not in it, or in the chunks before, has gone.
+    pub is_complete: bool,
+    /// What its sender calls it, so that it counts once.
+    pub run: Option<String>,
+    /// Which part of it this is, from 0.
+    pub chunk: i64,
+    /// Others follow.
+    pub has_more: bool,
+}
+
+impl Report {
+    fn check(&self) -> Result<()> {
+        check::count("rows", self.rows.len(), ROWS)?;
+        let bytes: usize = self.rows.iter().map(|row| serde_json::to_string(row).map_or(0, |text| text.len())).sum();
+        if bytes > BYTES {
+            return Err(Error::bad_input("rows", format!("must have at most {BYTES} bytes of JSON, not {bytes}")));
+        }
+        if let Some(run) = &self.run {
+            check::code("run", run)?;
+        }
+        if !(0..CHUNKS).contains(&self.chunk) {
+            return Err(Error::bad_input("chunk", format!("must be 0 to {}", CHUNKS - 1)));
+        }
+        if self.is_in_parts() && self.run.is_none() {
+            return Err(Error::bad_input("run", "is required where there is more than one chunk"));
+        }
+        if self.is_in_parts() && !self.is_complete {
+            return Err(Error::bad_input("complete", "must be true where there is more than one chunk"));
+        }
+        Ok(())
+    }
+
+    fn is_in_parts(&self) -> bool {
+        self.chunk > 0 || self.has_more
+    }
+}
+
+/// Takes in what somebody hands in: all of a result or, where it is not complete, some rows, in which case nothing is resolved.
+///
+/// A report that was taken in under the name of its run before changes nothing and returns what came of it. `CONFLICT` where the rule
+/// is paused, or scans for itself, or where another chunk is to come next; `UNAVAILABLE` while another run is under way.
+pub async fn report(app: &App, tenant: &Arc<Tenant>, code: &str, report: Report) -> Result<Run> {
+    check::code("rule", code)?;
+    report.check()?;
+    let rule = find(app, tenant, code).await?;
+    if rule.definition.scan.is_some() {
+        return Err(Error::Conflict(format!("the rule {code:?} scans for itself")));
+    }
+    let found = rows(report.rows.clone(), &rule.definition.key)?;
+    if let Some(run) = before(app, &rule, &report).await? {
+        return Ok(run);
+    }
+    let taken = claim_now(app, &rule, Duration::ZERO).await?;
+    match take_in(app, tenant, &taken, &report, &found).await {
+        Ok(Some((figures, end))) => taken.finish(app, tenant, figures, end).await?.ok_or_else(lost),
+        Ok(None) => Err(lost()),
+        Err(error) => {
+            taken.release(app).await?;
+            Err(error)
+        }
+    }
+}
+
+/// What came of the same report before: of all of it.
+async fn before(app: &App, rule: &Rule, report: &Report) -> Result<Option<Run>> {
+    let Some(name) = &report.run else { return Ok(None) };
+    let same = Runs::find().filter(rule_run::Column::RuleId.eq(rule.of.id));
+    let same = same.filter(rule_run::Column::Report.eq(name)).order_by_desc(rule_run::Column::RunNo);
+    Ok(same.one(&app.db.read).await?)
+}
+
+async fn take_in(
+    app: &App,
+    tenant: &Arc<Tenant>,
+    claim: &Claim,
+    report: &Report,
+    found: &[Row],
+) -> Result<Option<(Figures, End)>> {
+    let report_no = begin(app, claim, report).await?;
+    let Some(report_no) = report_no else { return Ok(None) };
+    let part = Part {
+        is_complete: report.is_complete && !report.is_in_parts(),
+        report_no: report.is_in_parts().then_some(report_no),
+        remembers: report.is_complete && claim.rule.of.is_baseline_due,
+    };
+    let mut figures = match apply(app, tenant, claim, found, part).await? {
+        Applied::Done(figures) => figures,
+        Applied::Lost => return Ok(None),
+        Applied::Flooded(new) => return Ok(Some((Figures::of(found.len()), End::flooded(&claim.rule, new)))),
+    };
+    if report.is_in_parts() && !report.has_more {
+        let Some(more) = resolve_unreported(app, tenant, claim, report_no).await? else { return Ok(None) };
+        figures.resolved += more.resolved;
+    }
+    let outcome = if report.is_complete && !report.has_more { Outcome::Complete } else { Outcome::Partial };
+    let name = report.run.clone().filter(|_| !report.has_more);
+    if !next(app, claim, report).await? {
+        return Ok(None);
+    }
+    Ok(Some((figures, End { report: name, ..End::of(outcome) })))
+}
+
+/// Which chunk of a report is to come next.
+fn expected(rule: &Rule, report: &Report) -> i64 {
+    if rule.of.report == report.run { rule.of.report_chunk } else { 0 }
+}
+
+/// The number that the rows of a report carry; nothing where the run is not the rule's any more. `CONFLICT` where another chunk is to
+/// come next. One that came before may come again.
+async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>> {
+    if !report.is_in_parts() {
+        return Ok(Some(0));
+    }
+    let of = &claim.rule.of;
+    let expected = expected(&claim.rule, report);
+    if report.chunk > expected {
+        let message = format!("chunk {expected} of the report is to come next, not {}", report.chunk);
+        return Err(Error::Conflict(message));
+    }
+    if of.report == report.run {
+        return Ok(Some(of.report_no));
+    }
+    transaction!(app.db, |txn| {
+        if !claim.holds(txn, app.now()).await? {
+            return Ok(None);
+        }
+        let to = Rules::update_many().col_expr(Column::Report, Expr::val(report.run.clone()));
+        let to = to.col_expr(Column::ReportNo, Expr::val(of.run_no)).col_expr(Column::ReportChunk, Expr::val(0_i64));
+        to.filter(Column::Id.eq(of.id)).exec(txn).await?;
+        Ok(Some(of.run_no))
+    })
+}
+
+/// Says which chunk comes next; false where the run is not the rule's any more.
+async fn next(app: &App, claim: &Claim, report: &Report) -> Result<bool> {
+    if !report.is_in_parts() {
+        return Ok(true);
+    }
+    let of = &claim.rule.of;
+    transaction!(app.db, |txn| {
+        if !claim.holds(txn, app.now()).await? {
+            return Ok(false);
+        }
+        let (name, chunk) = if report.has_more {
+            (report.run.clone(), expected(&claim.rule, report).max(report.chunk + 1))
+        } else {
+            (None, 0)
+        };
+        let to = Rules::update_many().col_expr(Column::Report, Expr::val(name));
+        to.col_expr(Column::ReportChunk, Expr::val(chunk)).filter(Column::Id.eq(of.id)).exec(txn).await?;
+        Ok(true)
+    })
+}

@@ -1,0 +1,169 @@
+//! Rules are made, changed, paused and deleted.
+
+use std::sync::Arc;
+
+use entity::ids::Seq;
+use entity::prelude::*;
+use entity::rule::{ActiveModel, Column, Entity as Rules, State};
+use entity::rule_row::{self, Entity as Rows};
+use entity::rule_run::{self, Entity as Runs};
+
+use super::scan::source;
+use super::{FirstRun, RULES, Rule, find};
+use crate::app::App;
+use crate::database::{Transaction, transaction};
+use crate::domain::catalogue;
+use crate::domain::notification;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::catalogue::no_type;
+use crate::model::check;
+use crate::model::rule::Definition;
+
+/// Rows of one step of a deletion.
+const STEP: u64 = 200;
+
+/// Makes a rule or changes the one with this code, and returns it. A new one that scans is due at once. A run that is under way does
+/// no more.
+///
+/// `CONFLICT` where the key's columns would become others: what was raised would be nobody's.
+pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &Definition) -> Result<Rule> {
+    check_all(app, tenant, code, definition).await?;
+    let written = serde_json::to_string(definition).map_err(Error::internal)?;
+    let scanned = definition.scan.as_ref().map(|scan| scan.source.clone());
+    transaction!(app.db, |txn| {
+        let now = app.now();
+        let Some(rule) = locked(txn, tenant, code).await? else {
+            let rule = ActiveModel {
+                tenant_id: Set(tenant.id),
+                code: Set(code.to_owned()),
+                definition: Set(written.clone()),
+                source: Set(scanned.clone()),
+                state: Set(State::Active),
+                due_at: Set(scanned.as_ref().map(|_| now)),
+                is_baseline_due: Set(definition.first_run == FirstRun::Baseline),
+                created_at: Set(now),
+                updated_at: Set(now),
+                ..Default::default()
+            };
+            Rules::insert(rule).exec_without_returning(txn).await?;
+            let many = Rules::of_tenant(tenant.id).count_rows(txn).await?;
+            if usize::try_from(many).unwrap_or(usize::MAX) > RULES {
+                return Err(Error::Conflict(format!("a tenant has at most {RULES} rules")));
+            }
+            return Ok(());
+        };
+        if rule.definition.key != definition.key {
+            let message =
+                format!("the key of the rule {code:?} cannot become another: delete it, and make another one");
+            return Err(Error::Conflict(message));
+        }
+        // What is due, or under way, is run as it is now.
+        let is_due = rule.of.due_at.is_some_and(|due_at| due_at <= now);
+        let due_at = match &definition.scan {
+            Some(_) if is_due => Some(now),
+            Some(scan) => scan.schedule()?.after(now),
+            None => None,
+        };
+        let to = changed(&rule).col_expr(Column::Definition, Expr::val(written.clone()));
+        let to = to.col_expr(Column::Source, Expr::val(scanned.clone())).col_expr(Column::DueAt, Expr::val(due_at));
+        to.col_expr(Column::UpdatedAt, Expr::val(now)).exec(txn).await?;
+        Ok(())
+    })?;
+    find(app, tenant, code).await
+}
+
+/// Refuses what is no rule, or names something that there is not.
+pub(super) async fn check_all(app: &App, tenant: &Tenant, code: &str, definition: &Definition) -> Result<()> {
+    check::code("code", code)?;
+    definition.check()?;
+    if let Some(scan) = &definition.scan {
+        source(app, tenant, scan)?;
+    }
+    named(app, tenant, definition).await
+}
+
+async fn named(app: &App, tenant: &Tenant, definition: &Definition) -> Result<()> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    let kind =
+        catalogue.message_type(&definition.message_type).ok_or_else(|| no_type("type", &definition.message_type))?;
+    if kind.template.is_none() {
+        return Err(Error::bad_input("type", "must have a template, which renders the columns of a row as params"));
+    }
+    match &definition.alarm {
+        Some(alarm) => notification::check_alarm(app, tenant, &catalogue, alarm).await,
+        None => Ok(()),
+    }
+}
+
+/// Locks the rule with a code.
+async fn locked(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Rule>> {
+    check::code("code", code)?;
+    let found = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).for_update(txn).one(txn).await?;
+    found.map(Rule::read).transpose()
+}
+
+/// A statement that changes a rule, so that a run under way does no more.
+fn changed(rule: &Rule) -> sea_orm::UpdateMany<Rules> {
+    let to = Rules::update_many().col_expr(Column::RunNo, Expr::val(rule.of.run_no + 1));
+    to.col_expr(Column::LeaseUntil, Expr::val(0_i64)).filter(Column::Id.eq(rule.of.id))
+}
+
+/// Keeps a rule from running, and ends a run under way.
+pub async fn pause(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
+    transaction!(app.db, |txn| {
+        let rule = locked(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
+        changed(&rule).col_expr(Column::State, Expr::val(State::Paused)).exec(txn).await?;
+        Ok(())
+    })?;
+    find(app, tenant, code).await
+}
+
+/// Lets a rule run again, at once where it scans. `as_baseline`: what its next complete run finds to be new is remembered, not raised.
+pub async fn resume(app: &App, tenant: &Tenant, code: &str, as_baseline: bool) -> Result<Rule> {
+    transaction!(app.db, |txn| {
+        let rule = locked(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
+        let due_at = rule.of.source.as_ref().map(|_| app.now());
+        let to = changed(&rule).col_expr(Column::State, Expr::val(State::Active));
+        let to = to.col_expr(Column::DueAt, Expr::val(due_at)).col_expr(Column::Failures, Expr::val(0_i64));
+        let is_baseline_due = rule.of.is_baseline_due || as_baseline;
+        to.col_expr(Column::IsBaselineDue, Expr::val(is_baseline_due)).exec(txn).await?;
+        Ok(())
+    })?;
+    find(app, tenant, code).await
+}
+
+/// Deletes a rule, and takes back what it has raised and not resolved where that is wanted. Returns which it was; nothing where there is none. Cut off in the
+/// middle, it is paused, and the same again does the rest.
+pub async fn delete(app: &App, tenant: &Arc<Tenant>, code: &str, retracts: bool) -> Result<Option<i64>> {
+    let id = match pause(app, tenant, code).await {
+        Err(Error::NotFound { .. }) => return Ok(None),
+        paused => paused?.of.id,
+    };
+    loop {
+        let catalogue = catalogue::current(app, tenant).await?;
+        let (end, is_done) = transaction!(app.db, |txn| {
+            let Some(rule) = locked(txn, tenant, code).await? else { return Ok((Seq::default(), true)) };
+            let of = rule_row::Column::RuleId.eq(rule.of.id);
+            let some = Rows::find().filter(of.clone()).order_by_asc(rule_row::Column::KeyHash).limit(STEP);
+            let some = some.all(txn).await?;
+            let mut end = Seq::default();
+            for id in some.iter().filter_map(|row| row.notification_id.filter(|_| retracts)) {
+                end =
+                    end.max(notification::retract_within(txn, app, tenant, &catalogue, id).await?.unwrap_or_default());
+            }
+            let keys: Vec<&str> = some.iter().map(|row| row.key_hash.as_str()).collect();
+            Rows::delete_many().filter(of).filter(rule_row::Column::KeyHash.among(txn, &keys)).exec(txn).await?;
+            let is_done = (some.len() as u64) < STEP;
+            if is_done {
+                Runs::delete_many().filter(rule_run::Column::RuleId.eq(rule.of.id)).exec(txn).await?;
+                Rules::delete_by_id(rule.of.id).exec(txn).await?;
+            }
+            Ok((end, is_done))
+        })?;
+        tenant.saw(end);
+        if is_done {
+            return Ok(Some(id));
+        }
+    }
+}

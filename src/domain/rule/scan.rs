@@ -1,0 +1,227 @@
+//! Rows that are looked for: on a schedule, when a source says so, or when somebody wants it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entity::prelude::*;
+use entity::rule::{Column, Entity as Rules, State};
+use parking_lot::Mutex;
+use sea_orm::Select;
+use sea_orm::sea_query::ExprTrait;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::apply::{Applied, Part, apply};
+use super::claim::{Claim, End, Figures, When, claim, claim_now, lost};
+use super::{Outcome, Run, Scan, find};
+use crate::app::App;
+use crate::clock::{Millis, calendar};
+use crate::database::transaction;
+use crate::domain::tenant::{self, Tenant};
+use crate::error::{Error, Result, without_quoted};
+use crate::model::rule::rows;
+use crate::source::{Failure, FailureKind, Found, Query, Source};
+
+/// Rules that are looked for at once.
+const RULES: u64 = 10;
+
+/// How long a rule may be due, in milliseconds, while only nodes are there that do not have its source.
+const LOST: Millis = 60_000;
+
+/// Runs what is due, of each source a few at once.
+#[derive(Debug, Default)]
+pub struct Scanner {
+    /// By the name of the source.
+    places: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// Ends them when this is dropped.
+    running: Mutex<JoinSet<()>>,
+}
+
+impl Scanner {
+    /// Begins to scan what is due, as far as sources have places, and does not wait for it. Safe on all nodes at once.
+    ///
+    /// Nothing is due for certain where this node's clock and the database's differ: then it is left to other nodes, or waits.
+    pub async fn look(&self, app: &Arc<App>) -> Result<()> {
+        while self.running.lock().try_join_next().is_some() {}
+        let free = self.free(app);
+        if free.is_empty() || app.agreed.is_in_doubt() {
+            return Ok(());
+        }
+        let due = due(app.now()).filter(Column::Source.among(&app.db.read, &free));
+        let due = due.select_only().column(Column::Source).distinct().into_tuple::<String>();
+        for source in due.all(&app.db.read).await? {
+            let place = self.places.lock().get(&source).cloned();
+            let Some(place) = place.and_then(|place| place.try_acquire_owned().ok()) else { continue };
+            let app = app.clone();
+            self.running.lock().spawn(async move {
+                while let Some(ran) = some_of(&app, &source).await.transpose() {
+                    if let Err(error) = ran {
+                        tracing::warn!(source, cause = error.told(), "rules cannot be run");
+                        break;
+                    }
+                }
+                drop(place);
+            });
+        }
+        Ok(())
+    }
+
+    /// The sources that have places left, for as many scans as they have connections.
+    fn free(&self, app: &App) -> Vec<String> {
+        let mut places = self.places.lock();
+        let place = |source: &Source| {
+            let place = places.entry(source.name().to_owned());
+            let place = place.or_insert_with(|| Arc::new(Semaphore::new(source.connections())));
+            (place.available_permits() > 0).then(|| source.name().to_owned())
+        };
+        app.sources.all().filter_map(place).take(LIST).collect()
+    }
+}
+
+/// A statement for rules that are due: a range of `rule_due_at`.
+fn due(now: Millis) -> Select<Rules> {
+    let due = Rules::find().filter(Column::DueAt.lte(now)).filter(Column::State.eq(State::Active));
+    due.filter(Column::LeaseUntil.lte(now))
+}
+
+/// Runs some of what is due of a source, one after the other; nothing where there was nothing to run.
+async fn some_of(app: &App, source: &str) -> Result<Option<()>> {
+    let some = due(app.now()).filter(Column::Source.eq(source)).order_by_asc(Column::DueAt).limit(RULES);
+    let mut has_run = None;
+    for of in some.all(&app.db.read).await? {
+        let tenant = tenant::by_id(app, of.tenant_id).await?;
+        match run_due(app, &tenant, of.id).await {
+            Ok(Some(_)) => has_run = Some(()),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(tenant = tenant.code, rule = of.code, cause = error.told(), "a rule cannot be run");
+            }
+        }
+    }
+    Ok(has_run)
+}
+
+/// Makes the rules that scan a source due: it had news at an instant. Those that fail keep their time, and those that another node has
+/// begun to run since then know it by now.
+pub async fn has_news(app: &App, source: &str, heard_at: Millis) -> Result<()> {
+    let now = app.now();
+    let waits = Column::DueAt.gt(now).or(Column::LeaseUntil.gt(now));
+    let waits = waits.and(Column::CompleteAt.is_null().or(Column::CompleteAt.lte(heard_at)));
+    let soon = Rules::update_many().col_expr(Column::DueAt, Expr::val(heard_at)).filter(Column::Source.eq(source));
+    let soon = soon.filter(Column::State.eq(State::Active)).filter(Column::Failures.eq(0)).filter(waits);
+    transaction!(app.db, |txn| {
+        soon.clone().exec(txn).await?;
+        Ok(())
+    })
+}
+
+/// Lets rules fail that have been due for a while and whose source this server does not have: it may have been taken from the
+/// settings, and whoever made them has to know.
+pub async fn fail_the_sourceless(app: &App) -> Result<()> {
+    let known: Vec<&str> = app.sources.all().map(Source::name).take(LIST).collect();
+    let mut lost = due(app.now()).filter(Column::DueAt.lte(app.now() - LOST)).limit(RULES);
+    if !known.is_empty() {
+        lost = lost.filter(Column::Source.among(&app.db.read, &known).not());
+    }
+    for of in lost.all(&app.db.read).await? {
+        let tenant = tenant::by_id(app, of.tenant_id).await?;
+        run_due(app, &tenant, of.id).await?;
+    }
+    Ok(())
+}
+
+/// Runs a rule that scans, besides its schedule. `CONFLICT` where it is paused, or others report its rows, or it was changed
+/// meanwhile; `UNAVAILABLE` while another run is under way.
+pub async fn run_now(app: &App, tenant: &Arc<Tenant>, code: &str) -> Result<Run> {
+    let rule = find(app, tenant, code).await?;
+    if rule.definition.scan.is_none() {
+        return Err(Error::Conflict(format!("the rule {code:?} does not scan: its rows are reported")));
+    }
+    let taken = claim_now(app, &rule, longest(app)).await?;
+    run(app, tenant, taken).await?.ok_or_else(lost)
+}
+
+/// Runs a rule if it is due (still), and nobody else does.
+async fn run_due(app: &App, tenant: &Arc<Tenant>, id: i64) -> Result<Option<Run>> {
+    match claim(app, id, When::Due, longest(app)).await? {
+        Some(taken) => run(app, tenant, taken).await,
+        None => Ok(None),
+    }
+}
+
+/// Runs a rule; nothing where it became another meanwhile.
+async fn run(app: &App, tenant: &Arc<Tenant>, taken: Claim) -> Result<Option<Run>> {
+    let Some(scan) = &taken.rule.definition.scan else { return Ok(None) };
+    let ended = match scanned(app, tenant, scan, &taken).await {
+        Ok(found) => compared(app, tenant, &taken, found).await?,
+        Err(end) => Some((Figures::default(), end)),
+    };
+    match ended {
+        Some((figures, end)) => taken.finish(app, tenant, figures, end).await,
+        None => Ok(None),
+    }
+}
+
+/// The longest that a scan may take.
+fn longest(app: &App) -> Duration {
+    app.sources.all().map(Source::timeout).max().unwrap_or_default()
+}
+
+/// The source of a scan. Refused where the server has none of this name for the tenant.
+pub(super) fn source<'a>(app: &'a App, tenant: &Tenant, scan: &Scan) -> Result<&'a Source> {
+    let found = app.sources.of(&tenant.code, &scan.source);
+    found.ok_or_else(|| Error::not_found_at("scan.source", "source", &scan.source))
+}
+
+/// What a scan asks.
+pub(super) fn query<'a>(source: &Source, scan: &'a Scan, now: Millis, since: Option<Millis>) -> Query<'a> {
+    let asked = scan.timeout.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
+    Query {
+        sql: &scan.sql,
+        now: calendar(now),
+        since: since.map(calendar),
+        timeout: asked.map_or(source.timeout(), |asked| asked.min(source.timeout())),
+        limit: source.max_rows(),
+    }
+}
+
+/// The complete result of a scan, or how the run has ended without one.
+async fn scanned(app: &App, tenant: &Tenant, scan: &Scan, claim: &Claim) -> Result<Found, End> {
+    let failed = |error: Error| End { error: Some(error.told()), ..End::of(Outcome::Failed) };
+    let source = source(app, tenant, scan).map_err(failed)?;
+    let found = source.scan(query(source, scan, claim.started_at, claim.rule.of.complete_at)).await;
+    let found = found.map_err(|failure| failure_end(&failure))?;
+    if found.is_truncated {
+        return Err(End { error: Some(truncated(source)), ..End::of(Outcome::Truncated) });
+    }
+    Ok(found)
+}
+
+/// Why a result is of no use that was cut off.
+pub(super) fn truncated(source: &Source) -> String {
+    format!("the result has more than {} rows, or is too large", source.max_rows())
+}
+
+fn failure_end(failure: &Failure) -> End {
+    let outcome = if failure.kind == FailureKind::TimedOut { Outcome::TimedOut } else { Outcome::Failed };
+    End { error: Some(failure.to_string()), ..End::of(outcome) }
+}
+
+/// Does what a complete result says; nothing where the run is not the rule's any more.
+async fn compared(app: &App, tenant: &Arc<Tenant>, claim: &Claim, found: Found) -> Result<Option<(Figures, End)>> {
+    let many = found.rows.len();
+    let part = Part { is_complete: true, report_no: None, remembers: claim.rule.of.is_baseline_due };
+    let applied = async { apply(app, tenant, claim, &rows(found.rows, &claim.rule.definition.key)?, part).await };
+    match applied.await {
+        Ok(Applied::Done(figures)) => Ok(Some((figures, End::of(Outcome::Complete)))),
+        Ok(Applied::Flooded(new)) => Ok(Some((Figures::of(many), End::flooded(&claim.rule, new)))),
+        Ok(Applied::Lost) => Ok(None),
+        // Rows that cannot be raised: whoever wrote the query has to know.
+        Err(error @ (Error::BadInput { .. } | Error::NotFound { .. } | Error::Conflict(_))) => {
+            let error = without_quoted(&error.told(), &['"']);
+            Ok(Some((Figures::of(many), End { error: Some(error), ..End::of(Outcome::Failed) })))
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,47 @@
+//! What came of a rule's runs, and what is open.
+
+use std::collections::HashMap;
+
+use entity::prelude::*;
+use entity::rule_row::{Column, Entity as Rows};
+use entity::rule_run::{self, Entity as Runs};
+
+use super::claim::RUNS;
+use super::{Rule, Run};
+use crate::app::App;
+use crate::domain::notification::{self, Notification};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::slice::{End, Slice};
+
+/// The last runs of a rule, newest first; at most 50.
+pub async fn runs(app: &App, rule: &Rule, most: u64) -> Result<Vec<Run>> {
+    let runs = Runs::find().filter(rule_run::Column::RuleId.eq(rule.of.id));
+    let runs = runs.order_by_desc(rule_run::Column::RunNo).limit(most.min(RUNS));
+    Ok(runs.all(&app.db.read).await?)
+}
+
+/// How many rows a rule knows that have not gone.
+pub async fn rows(app: &App, rule: &Rule) -> Result<i64> {
+    Ok(Rows::find().filter(Column::RuleId.eq(rule.of.id)).count_rows(&app.db.read).await?)
+}
+
+/// A part of what a rule has raised and not resolved, newest first, and whether it goes on.
+pub async fn open(app: &App, tenant: &Tenant, rule: &Rule, slice: Slice<i64>) -> Result<(Vec<Notification>, bool)> {
+    let mut rows = Rows::find().filter(Column::RuleId.eq(rule.of.id)).filter(Column::NotificationId.is_not_null());
+    if let Some(after) = slice.after {
+        rows = rows.filter(Column::NotificationId.lt(after));
+    }
+    if let Some(before) = slice.before {
+        rows = rows.filter(Column::NotificationId.gt(before));
+    }
+    rows = match slice.from {
+        End::First => rows.order_by_desc(Column::NotificationId),
+        End::Last => rows.order_by_asc(Column::NotificationId),
+    };
+    let ids = rows.limit(slice.many as u64 + 1).select_only().column(Column::NotificationId);
+    let (ids, goes_on) = slice.page(ids.into_tuple::<i64>().all(&app.db.read).await?);
+    let found = notification::load(app, tenant, &ids).await?;
+    let mut found: HashMap<i64, Notification> = found.into_iter().map(|of| (of.id, of)).collect();
+    Ok((ids.iter().filter_map(|id| found.remove(id)).collect(), goes_on))
+}

@@ -1,0 +1,190 @@
+//! What a rule would do, without doing any of it.
+
+use std::collections::HashMap;
+
+use entity::ids::ChannelId;
+use entity::prelude::*;
+use entity::rule::{Column, Entity as Rules};
+use entity::user::Entity as Users;
+
+use super::apply::{check, input, known_of};
+use super::save::check_all;
+use super::scan::{query, source, truncated};
+use super::{Columns, Definition, FirstRun, Rule, statement};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::catalogue::{self, MessageType};
+use crate::domain::channel::{self, Target};
+use crate::domain::notification::Addressees;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::check as texts;
+use crate::model::rule::{Difference, Row, difference, rows};
+use crate::model::template::{self, Scene, TargetScene, Text};
+
+/// The most rows that are shown.
+const SHOWN: usize = 100;
+
+/// What a rule would do now.
+#[derive(Clone, Debug, Default)]
+pub struct Trial {
+    pub found: usize,
+    pub raised: usize,
+    pub amended: usize,
+    pub resolved: usize,
+    /// What is new would be remembered, for it would be the first complete run.
+    pub is_baseline: bool,
+    /// More would be new than may be: the rule would pause.
+    pub is_flood: bool,
+    /// How long the source took, in milliseconds.
+    pub millis: Millis,
+    /// How it goes about it, in its own words.
+    pub plan: Option<String>,
+    /// Why there is no result, or which row cannot be raised.
+    pub error: Option<String>,
+    /// Of what is new, in the order of the result.
+    pub samples: Vec<Sample>,
+}
+
+/// What would be said about a row.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    pub key: Columns,
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub link: Option<String>,
+    /// What is wrong with the type's template for this row.
+    pub template_error: Option<String>,
+    /// How many users it would address, whether or not they want it.
+    pub audience_size: i64,
+}
+
+/// Scans as the rule would, shows the first of what would be raised, and writes nothing.
+///
+/// What the input is to blame for is refused as by `save`; what the source is, is told.
+pub async fn trial(app: &App, tenant: &Tenant, code: &str, definition: &Definition, first: usize) -> Result<Trial> {
+    texts::count("first", first, SHOWN)?;
+    check_all(app, tenant, code, definition).await?;
+    let Some(scan) = &definition.scan else {
+        return Err(Error::bad_input("scan", "is required: what is reported cannot be tried"));
+    };
+    let rule = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&app.db.read).await?;
+    let rule = rule.map(Rule::read).transpose()?;
+    let source = source(app, tenant, scan)?;
+    let now = app.now();
+    let since = rule.as_ref().and_then(|rule| rule.of.complete_at);
+    let asked = query(source, scan, now, since);
+    let began = std::time::Instant::now();
+    let found = source.scan(asked).await;
+    let millis = Millis::try_from(began.elapsed().as_millis()).map_err(Error::internal)?;
+    let plan = source.plan(asked).await.ok();
+    let trial = Trial { millis, plan, ..Trial::default() };
+    let found = match found {
+        Ok(found) if found.is_truncated => {
+            return Ok(Trial { found: found.rows.len(), error: Some(truncated(source)), ..trial });
+        }
+        Ok(found) => found,
+        Err(failure) => return Ok(Trial { error: Some(failure.to_string()), ..trial }),
+    };
+    let many = found.rows.len();
+    let rows = match rows(found.rows, &definition.key) {
+        Ok(rows) => rows,
+        Err(error) => return Ok(Trial { found: many, error: Some(error.told()), ..trial }),
+    };
+    let all = compared(app, rule.as_ref(), definition, &rows, now).await?;
+    let is_baseline = rule.as_ref().map_or(definition.first_run == FirstRun::Baseline, |rule| rule.of.is_baseline_due);
+    let error = match check(app, tenant, (code, definition), &rows, &all.new).await {
+        Err(error @ Error::Internal(_)) => return Err(error),
+        checked => checked.err().map(|error| error.told()),
+    };
+    let samples = match error {
+        None => samples(app, tenant, (code, definition), all.new.iter().take(first).map(|place| &rows[*place])).await?,
+        Some(_) => Vec::new(),
+    };
+    Ok(Trial {
+        found: many,
+        raised: if is_baseline { 0 } else { all.new.len() + all.repeated.len() },
+        amended: all.changed.len(),
+        resolved: all.gone.len(),
+        is_baseline,
+        is_flood: !is_baseline && all.new.len() > definition.max_new,
+        error,
+        samples,
+        ..trial
+    })
+}
+
+async fn compared(
+    app: &App,
+    rule: Option<&Rule>,
+    definition: &Definition,
+    rows: &[Row],
+    now: Millis,
+) -> Result<Difference> {
+    let known = match rule {
+        Some(rule) => known_of(app, rule.of.id).await?,
+        None => HashMap::new(),
+    };
+    let complete_no = rule.map_or(0, |rule| rule.of.complete_no) + 1;
+    Ok(difference(&known, rows, definition.how(Some(complete_no), now)))
+}
+
+async fn samples(
+    app: &App,
+    tenant: &Tenant,
+    (code, definition): (&str, &Definition),
+    rows: impl Iterator<Item = &Row> + Send,
+) -> Result<Vec<Sample>> {
+    let catalogue = catalogue::current(app, tenant).await?;
+    let kind = catalogue.message_type(&definition.message_type);
+    let kind = kind.ok_or_else(|| Error::internal("the type has gone"))?;
+    let mut samples = Vec::new();
+    for row in rows {
+        let addressees = input(code, definition, row)?.addressees;
+        let said = said(kind, row, &addressees);
+        let (texts, template_error) = match said {
+            Ok(texts) => (texts, None),
+            Err(why) => (<[Option<String>; 3]>::default(), Some(why)),
+        };
+        let [title, body, link] = texts;
+        let audience_size = audience_size(app, tenant, &addressees).await?;
+        samples.push(Sample { key: row.key(&definition.key), title, body, link, template_error, audience_size });
+    }
+    Ok(samples)
+}
+
+fn said(kind: &MessageType, row: &Row, addressees: &Addressees) -> Result<[Option<String>; 3], String> {
+    let Some(template) = &kind.template else { return Ok([Some(kind.title.clone()), None, None]) };
+    let params = serde_json::Value::Object(row.columns.clone());
+    let (target, action) = match addressees {
+        Addressees::Subscribers { target_type, target_id, action } => {
+            (Some(TargetScene { r#type: target_type, id: target_id }), Some(action.as_str()))
+        }
+        _ => (None, None),
+    };
+    let scene =
+        Scene { params: &params, data: &serde_json::Value::Null, sender: serde_json::Value::Null, target, action };
+    let text = |text| template::rendered(template, text, &scene);
+    Ok([text(Text::Title)?, text(Text::Body)?, text(Text::Link)?])
+}
+
+async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<i64> {
+    let db = &app.db.read;
+    match addressees {
+        Addressees::Everyone => Ok(Users::of_tenant(tenant.id).count_rows(db).await?),
+        Addressees::Users(ids) => i64::try_from(ids.len()).map_err(Error::internal),
+        Addressees::Receiver(_) => Ok(1),
+        Addressees::Groups(codes) => {
+            let groups = channel::named_groups(db, tenant, codes).await?;
+            let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
+            statement::listeners(db, &channels).await
+        }
+        Addressees::Subscribers { target_type, target_id, action } => {
+            let target = Target { target_type: target_type.clone(), id: target_id.clone() };
+            let audiences = channel::audiences(db, tenant, &[target.channel(action)]).await?;
+            let channels: Vec<ChannelId> =
+                audiences.into_values().flat_map(|of| of.groups.into_iter().chain([of.channel])).collect();
+            statement::listeners(db, &channels).await
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Where users are reached outside.
+
+use std::collections::HashMap;
+
+use entity::contact::{Column, Entity as Contacts, Model};
+use entity::ids::UserId;
+use entity::lane::Kind;
+use entity::prelude::*;
+
+use super::find;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// The most addresses of a user.
+pub const CONTACTS: usize = 5;
+
+/// An address of a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contact {
+    pub kind: Kind,
+    pub address: String,
+}
+
+/// The addresses of a user, oldest first.
+pub async fn contacts(app: &App, user: UserId) -> Result<Vec<Model>> {
+    Ok(Contacts::of_user(user).order_by_asc(Column::Id).all(&app.db.read).await?)
+}
+
+/// Whose an address is; nothing where it is nobody's any more.
+pub async fn of_contact(app: &App, tenant: &Tenant, id: i64) -> Result<Option<UserId>> {
+    let of = Contacts::of_tenant(tenant.id).filter(Column::Id.eq(id)).select_only().column(Column::UserId);
+    Ok(of.into_tuple().one(&app.db.read).await?)
+}
+
+/// The rows of the addresses of a user, by the partner's id.
+pub async fn contacts_of(app: &App, tenant: &Tenant, external_id: &str) -> Result<Vec<i64>> {
+    let found = find(app, tenant, &[external_id.to_owned()]).await?.into_values().next();
+    let Some(user) = found else { return Ok(Vec::new()) };
+    let of = Contacts::of_user(user).select_only().column(Column::Id);
+    Ok(of.into_tuple().all(&app.db.read).await?)
+}
+
+/// Gives users whose rows are locked these addresses and no others. One that is there already stays as it is, but for what was wrong
+/// with it: whoever names it again has it tried again.
+pub(super) async fn save(txn: &Transaction, tenant: &Tenant, all: &[(UserId, &[Contact])], now: Millis) -> Result<()> {
+    let users: Vec<UserId> = all.iter().map(|(user, _)| *user).collect();
+    let before = Contacts::of_tenant(tenant.id).filter(Column::UserId.among(txn, &users)).all(txn).await?;
+    let wanted: HashMap<UserId, &[Contact]> = all.iter().copied().collect();
+    let is_wanted = |of: &Model| {
+        let same = |contact: &Contact| contact.kind == of.kind && contact.address == of.address;
+        wanted.get(&of.user_id).is_some_and(|contacts| contacts.iter().any(same))
+    };
+    let (kept, gone): (Vec<&Model>, Vec<&Model>) = before.iter().partition(|of| is_wanted(of));
+    let gone: Vec<i64> = gone.iter().map(|of| of.id).collect();
+    Contacts::delete_many().filter(Column::Id.among(txn, &gone)).exec(txn).await?;
+    let kept: Vec<i64> = kept.iter().filter(|of| of.failures > 0).map(|of| of.id).collect();
+    works_again(txn, &kept).await?;
+    let row = |(user, of): (UserId, &Contact)| {
+        [tenant.id.into(), user.into(), of.kind.into(), of.address.as_str().into(), now.into()]
+    };
+    let named = all.iter().flat_map(|(user, contacts)| contacts.iter().map(|contact| (*user, contact)));
+    let columns = [Column::TenantId, Column::UserId, Column::Kind, Column::Address, Column::CreatedAt];
+    insert(txn, columns, named.map(row).collect(), Existing::Kept).await?;
+    Ok(())
+}
+
+/// Notes that nothing is wrong with addresses.
+pub async fn works_again(txn: &Transaction, ids: &[i64]) -> Result<()> {
+    for ids in ids.chunks(LIST) {
+        let well = Contacts::update_many().col_expr(Column::Failures, Expr::val(0_i64));
+        let well = well.col_expr(Column::BadSince, Expr::val(None::<Millis>)).filter(Column::Failures.gt(0_i64));
+        well.filter(Column::Id.among(txn, ids)).exec(txn).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! A request to a receiver, and what came of it.
+
+use super::Endpoint;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::lane::{Blame, Outcome, owner};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::webhook::{SigningSecret, headers};
+
+/// Where requests go, and how they are signed.
+#[derive(Debug)]
+pub struct Receiver {
+    url: String,
+    /// The newest first; or why there are none.
+    secrets: Result<Vec<SigningSecret>, String>,
+}
+
+impl Receiver {
+    /// That of an endpoint as it is now.
+    pub fn of(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Self {
+        let secrets = secrets(app, tenant, endpoint).map_err(|error| {
+            tracing::error!(
+                tenant = tenant.code,
+                cause = error.told(),
+                "the secret of a webhook endpoint cannot be opened"
+            );
+            "the server cannot open the secret of the endpoint: whoever runs it finds out why in its log".to_owned()
+        });
+        Self { url: endpoint.url.clone(), secrets }
+    }
+
+    /// Sends a delivery once, and waits for the answer: 15 s at the most.
+    pub async fn attempt(&self, app: &App, id: &str, body: Vec<u8>) -> Outcome {
+        let secrets = match &self.secrets {
+            Ok(secrets) => secrets,
+            Err(why) => return Outcome::unanswered(why),
+        };
+        let mut all = headers(id, app.now(), &body, secrets).to_vec();
+        all.push(("content-type", "application/json".to_owned()));
+        let answer = match app.egress.post(&self.url, &all, body).await {
+            Ok(answer) => answer,
+            Err(failure) => return Outcome::unanswered(failure.message),
+        };
+        let retry_after = answer.retry_after.filter(|_| matches!(answer.status, 429 | 503));
+        Outcome {
+            status: Some(answer.status),
+            error: (!answer.is_success()).then(|| format!("the receiver answered with status {}", answer.status)),
+            retry_after: retry_after.and_then(|of| Millis::try_from(of.as_millis()).ok()),
+            excerpt: answer.excerpt(),
+            blame: match answer.status {
+                410 => Blame::Gone,
+                429 | 502 | 504 => Blame::Throttled,
+                _ => Blame::Lane,
+            },
+        }
+    }
+}
+
+/// Those that sign now: of two while one replaces the other, both.
+fn secrets(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Result<Vec<SigningSecret>> {
+    let is_both = endpoint.previous_until.is_some_and(|until| until > app.now());
+    let previous = endpoint.previous_secret.as_ref().filter(|_| is_both);
+    let owner = owner(tenant, endpoint.id);
+    let read = |sealed: &String| {
+        let secret = app.vault.open(&owner, sealed)?;
+        let secret = std::str::from_utf8(secret.bytes()).ok().and_then(SigningSecret::read);
+        secret.ok_or_else(|| Error::internal("what was sealed is no signing secret"))
+    };
+    [&endpoint.secret].into_iter().chain(previous).map(read).collect()
+}

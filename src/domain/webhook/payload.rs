@@ -1,0 +1,140 @@
+//! What is sent: what the event is about, as it is in this moment.
+
+use std::collections::HashMap;
+
+use chrono::SecondsFormat;
+use entity::lane::{Column, Entity as Lanes};
+use entity::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::{Delivery, Endpoint, Event};
+use crate::app::App;
+use crate::clock::{Millis, calendar};
+use crate::domain::lane::Prepared;
+use crate::domain::notification::{self, Audience, Kind, Notification, Shown};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::delivery::name;
+use crate::model::seal;
+
+/// What becomes of deliveries, in their order: in a few statements, whatever they are about.
+pub(super) async fn prepare(
+    app: &App,
+    tenant: &Tenant,
+    endpoint: &Endpoint,
+    deliveries: &[Delivery],
+) -> Result<Vec<Prepared<Vec<u8>>>> {
+    let about = |is_endpoint: bool| {
+        let of = deliveries.iter().filter(move |of| (of.event == Event::Disabled) == is_endpoint);
+        let mut ids: Vec<i64> = of.filter_map(|of| of.subject_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    let all = notification::shown(app, tenant, &about(false)).await?;
+    let told = Told { all, is_full: endpoint.is_full };
+    let disabled = Lanes::of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, &about(true)));
+    let disabled: Vec<Endpoint> = if about(true).is_empty() { Vec::new() } else { disabled.all(&app.db.read).await? };
+    let disabled: HashMap<i64, Endpoint> = disabled.into_iter().map(|of| (of.id, of)).collect();
+    let one = |of: &Delivery| {
+        let data = match (of.event, of.subject_id) {
+            (Event::Ping, _) => Some(json!({ "endpoint": endpoint_id(tenant, endpoint.id) })),
+            (Event::Disabled, Some(id)) => disabled.get(&id).map(|of| about_endpoint(tenant, of)),
+            (event, Some(id)) => match told.of(tenant, event, id, app.now()) {
+                Ok(data) => Some(data),
+                Err(Prepared::Ready(()) | Prepared::Dropped) => None,
+                Err(Prepared::Later(at)) => return Ok(Prepared::Later(at)),
+            },
+            (_, None) => None,
+        };
+        let Some(data) = data else { return Ok(Prepared::Dropped) };
+        let body = json!({ "type": name(of.event), "timestamp": instant(of.happened_at), "data": data });
+        serde_json::to_vec(&body).map(Prepared::Ready).map_err(Error::internal)
+    };
+    deliveries.iter().map(one).collect()
+}
+
+fn instant(at: Millis) -> String {
+    calendar(at).to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+fn instant_or_none(at: Option<Millis>) -> Value {
+    at.map(instant).into()
+}
+
+fn endpoint_id(tenant: &Tenant, id: i64) -> String {
+    tenant.seal.close(seal::Kind::Lane, 0, id)
+}
+
+fn about_endpoint(tenant: &Tenant, of: &Endpoint) -> Value {
+    json!({
+        "endpoint": endpoint_id(tenant, of.id),
+        "failingSince": instant_or_none(of.failing_since),
+        "lastStatus": of.last_status,
+        "lastError": of.last_error,
+    })
+}
+
+/// Notifications, and how much of them is told.
+struct Told {
+    all: Shown,
+    is_full: bool,
+}
+
+impl Told {
+    /// What there is to say; otherwise what becomes of the delivery.
+    fn of(&self, tenant: &Tenant, event: Event, id: i64, now: Millis) -> Result<Value, Prepared<()>> {
+        let of = self.all.of(id).ok_or(Prepared::Dropped)?;
+        if event == Event::Expired {
+            match of.expires_at.filter(|_| of.retracted_at.is_none()) {
+                None => return Err(Prepared::Dropped),
+                Some(at) if at > now => return Err(Prepared::Later(at)),
+                Some(_) => {}
+            }
+        }
+        let mut data = self.thin(tenant, of);
+        if self.is_full {
+            data.insert("content".into(), self.content(of));
+        }
+        Ok(data.into())
+    }
+
+    fn thin(&self, tenant: &Tenant, of: &Notification) -> Map<String, Value> {
+        let target = of.target.as_ref().map(|target| json!({ "type": target.target_type, "externalId": target.id }));
+        Map::from_iter([
+            ("id".into(), tenant.seal.close(seal::Kind::Notification, 0, of.id).into()),
+            ("kind".into(), kind(of.kind).into()),
+            ("type".into(), of.message_type.code.as_str().into()),
+            ("target".into(), target.into()),
+            ("action".into(), of.action.as_deref().into()),
+            ("sender".into(), self.all.external_id(of.sender).into()),
+            ("receiver".into(), self.all.external_id(of.receiver).into()),
+            ("audience".into(), audience(&of.audience)),
+            ("rule".into(), of.raised.as_ref().map(|raised| raised.rule.as_str()).into()),
+            ("rowKey".into(), of.raised.as_ref().map(|raised| raised.key.clone()).map(Value::Object).into()),
+            ("createdAt".into(), instant(of.created_at).into()),
+            ("publishedAt".into(), instant_or_none(of.published_at)),
+            ("updatedAt".into(), instant_or_none(of.updated_at)),
+            ("expiresAt".into(), instant_or_none(of.expires_at)),
+            ("retractedAt".into(), instant_or_none(of.retracted_at)),
+        ])
+    }
+
+    /// As readers see it.
+    fn content(&self, of: &Notification) -> Value {
+        let shown = self.all.content(of);
+        json!({ "title": shown.title(), "body": shown.body(), "link": shown.link(), "data": shown.data })
+    }
+}
+
+fn kind(of: Kind) -> &'static str {
+    match of {
+        Kind::Announcement => "ANNOUNCEMENT",
+        Kind::Reminder => "REMINDER",
+        Kind::Message => "MESSAGE",
+    }
+}
+
+fn audience(of: &Audience) -> Value {
+    json!({ "everyone": of.everyone, "groups": of.groups, "userCount": of.users })
+}

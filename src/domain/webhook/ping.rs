@@ -1,0 +1,93 @@
+//! An endpoint is tried, and whoever asked for it hears what came of it.
+
+use std::time::Duration;
+
+use entity::delivery::{ActiveModel, Column, Entity as Deliveries};
+use entity::lane::{self, Entity as Lanes};
+use entity::prelude::*;
+use tokio::time::timeout;
+
+use super::attempt::Receiver;
+use super::payload::prepare;
+use super::{Delivery, DeliveryState, Event, Kind, known};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::domain::lane::{Outcome, Prepared, lock_all, none};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::seal;
+
+/// The most of a tenant in a minute.
+const PINGS: i64 = 10;
+const MINUTE: Millis = 60_000;
+
+/// The most bytes of why one failed.
+const ERROR: usize = 500;
+
+/// Sends `test.ping` to an endpoint now, whatever its state, once, and returns what came of it. `RATE_LIMITED` after ten in a minute.
+///
+/// The receiver has four fifths of the time that a request may take, so that whoever asks hears that it did not answer.
+pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
+    let endpoint = known(app, tenant, id).await?;
+    let now = app.now();
+    let delivery = transaction!(app.db, |txn| {
+        let all = lock_all(txn, tenant.id, Kind::Webhook).await?;
+        let of = all.iter().find(|of| of.id == id).ok_or_else(|| none(Kind::Webhook))?;
+        let recent = |of: &&super::Endpoint| of.pings_since > now - MINUTE;
+        if all.iter().filter(recent).map(|of| of.pings).sum::<i64>() >= PINGS {
+            let since = all.iter().filter(recent).map(|of| of.pings_since).min().unwrap_or(now);
+            let retry_after = u64::try_from((since + MINUTE - now).max(1000) / 1000).unwrap_or(60);
+            return Err(Error::RateLimited { what: "tries of webhook endpoints", retry_after });
+        }
+        let is_same = of.pings_since > now - MINUTE;
+        let (since, pings) = if is_same { (of.pings_since, of.pings + 1) } else { (now, 1) };
+        let count = Lanes::update_many().col_expr(lane::Column::PingsSince, Expr::val(since));
+        let count = count.col_expr(lane::Column::Pings, Expr::val(pings));
+        count.filter(lane::Column::Id.eq(id)).exec(txn).await?;
+        let delivery = ActiveModel {
+            tenant_id: Set(tenant.id),
+            lane_id: Set(id),
+            event: Set(Event::Ping),
+            happened_at: Set(now),
+            // Nobody else sends it.
+            state: Set(DeliveryState::Dead),
+            due_at: Set(now),
+            attempts: Set(1),
+            error: Set(Some("the server ended before it had an answer".to_owned())),
+            created_at: Set(now),
+            done_at: Set(Some(now)),
+            ..Default::default()
+        };
+        let id = Deliveries::insert(delivery).exec(txn).await?.last_insert_id;
+        Deliveries::find_by_id(id).one(txn).await?.ok_or_else(|| Error::internal("what was inserted is not there"))
+    })?;
+    let prepared = prepare(app, tenant, &endpoint, std::slice::from_ref(&delivery)).await?.pop();
+    let Some(Prepared::Ready(body)) = prepared else { return Err(Error::internal("a ping has a body")) };
+    let name = tenant.seal.close(seal::Kind::Delivery, 0, delivery.id);
+    // Of the time that a request has, some is left to write it down and to answer.
+    let most = Duration::from_millis(app.config.limits.execution_millis * 4 / 5);
+    let receiver = Receiver::of(app, tenant, &endpoint);
+    let outcome = timeout(most, receiver.attempt(app, &name, body)).await;
+    let outcome = outcome.unwrap_or_else(|_| Outcome::unanswered("there was no answer in time"));
+    // Nothing of anybody was sent, so that what is answered may be shown.
+    let error = outcome.error.map(|error| match outcome.excerpt.as_str() {
+        "" => error,
+        excerpt => shortened(format!("{error}: {excerpt}")),
+    });
+    let state = if error.is_none() { DeliveryState::Delivered } else { DeliveryState::Dead };
+    transaction!(app.db, |txn| {
+        let to = Deliveries::update_many().col_expr(Column::State, Expr::val(state));
+        let to = to.col_expr(Column::Status, Expr::val(outcome.status.map(i64::from)));
+        let to = to.col_expr(Column::Error, Expr::val(error.clone())).col_expr(Column::DoneAt, Expr::val(app.now()));
+        to.filter(Column::Id.eq(delivery.id)).exec(txn).await?;
+        Ok(())
+    })?;
+    let done = Deliveries::find_by_id(delivery.id).one(&app.db.read).await?;
+    done.ok_or_else(|| none(Kind::Webhook))
+}
+
+fn shortened(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(ERROR));
+    text
+}

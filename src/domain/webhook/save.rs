@@ -1,0 +1,140 @@
+//! Endpoints are made and changed.
+
+use entity::lane::{ActiveModel, Column, Entity as Lanes};
+use entity::prelude::*;
+
+use super::{ENDPOINTS, Endpoint, Event, Kind, State, known};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::transaction;
+use crate::domain::lane::{anew, changed, end_of_log, owner};
+use crate::domain::tenant::Tenant;
+use crate::domain::{catalogue, notification};
+use crate::error::{Error, Result};
+use crate::model::alarm::Alarm;
+use crate::model::check;
+use crate::model::webhook::SigningSecret;
+
+/// How long a secret signs that was replaced, in milliseconds.
+const ROTATION: Millis = 86_400_000;
+
+/// The most events in one list of them.
+const EVENTS: usize = 20;
+
+/// What an endpoint is, or what to change of it: what is left out stays, or is as usual.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    pub url: Option<String>,
+    pub events: Option<Vec<Event>>,
+    pub is_full: Option<bool>,
+    /// `Some(None)`: nobody is told.
+    pub alarm: Option<Option<Alarm>>,
+}
+
+/// An endpoint with its secret, which is told nobody again.
+#[derive(Debug)]
+pub struct Made {
+    pub endpoint: Endpoint,
+    pub secret: SigningSecret,
+}
+
+/// Makes an endpoint that hears of what happens from now on. `CONFLICT` where the tenant has 20, or the server cannot keep secrets.
+pub async fn create(app: &App, tenant: &Tenant, change: &Change) -> Result<Made> {
+    app.vault.check()?;
+    let url = change.url.as_ref().ok_or_else(|| Error::bad_input("url", "is required"))?;
+    let url = checked(app, tenant, change).await?.unwrap_or_else(|| url.clone());
+    let usual = [Event::Published, Event::Amended, Event::Retracted];
+    let events = bits(change.events.as_deref().unwrap_or(&usual));
+    let (alarm_type, alarm_group) = change.alarm.clone().flatten().map(|of| (of.message_type, of.group)).unzip();
+    let secret = SigningSecret::random()?;
+    let id = transaction!(app.db, |txn| {
+        let now = app.now();
+        // Who makes one at the same time waits, so that they are counted.
+        let end = end_of_log(txn, tenant).await?;
+        let endpoint = ActiveModel {
+            tenant_id: Set(tenant.id),
+            kind: Set(Kind::Webhook),
+            url: Set(url.clone()),
+            events: Set(events),
+            is_full: Set(change.is_full.unwrap_or_default()),
+            secret: Set(String::new()),
+            alarm_type: Set(alarm_type.clone()),
+            alarm_group: Set(alarm_group.clone()),
+            state: Set(State::Active),
+            cursor_seq: Set(end),
+            created_at: Set(now),
+            updated_at: Set(now),
+            ..Default::default()
+        };
+        let id = Lanes::insert(endpoint).exec(txn).await?.last_insert_id;
+        let sealed = app.vault.seal(&owner(tenant, id), secret.text().as_bytes())?;
+        let keep = Lanes::update_many().col_expr(Column::Secret, Expr::val(sealed));
+        keep.filter(Column::Id.eq(id)).exec(txn).await?;
+        let many = Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Webhook)).count_rows(txn).await?;
+        if usize::try_from(many).unwrap_or(usize::MAX) > ENDPOINTS {
+            return Err(Error::Conflict(format!("a tenant has at most {ENDPOINTS} webhook endpoints")));
+        }
+        Ok(id)
+    })?;
+    Ok(Made { endpoint: known(app, tenant, id).await?, secret })
+}
+
+/// Changes an endpoint; with another URL it is tried at once, whatever it was like before. `NOT_FOUND` where there is none.
+pub async fn update(app: &App, tenant: &Tenant, id: i64, change: &Change) -> Result<Endpoint> {
+    let url = checked(app, tenant, change).await?;
+    transaction!(app.db, |txn| {
+        let (of, mut to) = changed(txn, app, tenant, Kind::Webhook, id).await?;
+        if let Some(url) = url.as_ref().filter(|url| **url != of.url) {
+            to = anew(to, app.now()).col_expr(Column::Url, Expr::val(url.as_str()));
+        }
+        if let Some(events) = &change.events {
+            to = to.col_expr(Column::Events, Expr::val(bits(events)));
+        }
+        if let Some(is_full) = change.is_full {
+            to = to.col_expr(Column::IsFull, Expr::val(is_full));
+        }
+        if let Some(alarm) = &change.alarm {
+            let (alarm_type, group) = alarm.clone().map(|of| (of.message_type, of.group)).unzip();
+            to = to.col_expr(Column::AlarmType, Expr::val(alarm_type));
+            to = to.col_expr(Column::AlarmGroup, Expr::val(group));
+        }
+        to.exec(txn).await?;
+        Ok(())
+    })?;
+    known(app, tenant, id).await
+}
+
+/// Gives an endpoint another secret. The one before signs, too, for a day.
+pub async fn rotate(app: &App, tenant: &Tenant, id: i64) -> Result<Made> {
+    let secret = SigningSecret::random()?;
+    let sealed = app.vault.seal(&owner(tenant, id), secret.text().as_bytes())?;
+    transaction!(app.db, |txn| {
+        let (of, to) = changed(txn, app, tenant, Kind::Webhook, id).await?;
+        let to = to.col_expr(Column::Secret, Expr::val(sealed.as_str()));
+        let to = to.col_expr(Column::PreviousSecret, Expr::val(of.secret));
+        to.col_expr(Column::PreviousUntil, Expr::val(app.now() + ROTATION)).exec(txn).await?;
+        Ok(())
+    })?;
+    Ok(Made { endpoint: known(app, tenant, id).await?, secret })
+}
+
+fn bits(events: &[Event]) -> i64 {
+    events.iter().fold(0, |bits, event| bits | event.bit())
+}
+
+/// Refuses what no endpoint can be, or names something that there is not. Returns the URL as it is kept.
+async fn checked(app: &App, tenant: &Tenant, change: &Change) -> Result<Option<String>> {
+    if let Some(events) = &change.events {
+        check::count("events", events.len(), EVENTS)?;
+        if events.is_empty() {
+            return Err(Error::bad_input("events", "must have at least one"));
+        }
+    }
+    let url = change.url.as_ref().map(|url| app.egress.check(url)).transpose();
+    let url = url.map_err(|error| error.within("url"))?;
+    if let Some(Some(alarm)) = &change.alarm {
+        let catalogue = catalogue::current(app, tenant).await?;
+        notification::check_alarm(app, tenant, &catalogue, alarm).await?;
+    }
+    Ok(url.map(String::from))
+}

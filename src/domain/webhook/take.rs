@@ -1,0 +1,108 @@
+//! What the log says becomes deliveries.
+
+use std::collections::HashMap;
+
+use entity::amendment::{self, Entity as Amendments};
+use entity::delivery::{Column, Entity as Deliveries};
+use entity::ids::Seq;
+use entity::notification::{self, Entity as Notifications};
+use entity::prelude::*;
+
+use super::{DeliveryState, Endpoint, Event};
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::lane::{Part, Told, write};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// Makes deliveries of a part of the log.
+pub(super) async fn take(txn: &Transaction, tenant: &Tenant, of: &Endpoint, part: Part) -> Result<()> {
+    let mut told = published(txn, tenant, of, part).await?;
+    told.extend(amended(txn, tenant, of, part).await?);
+    write(txn, tenant, of.id, told, part.now).await
+}
+
+fn wants(of: &Endpoint, event: Event) -> bool {
+    of.events & event.bit() != 0
+}
+
+/// What was published within a part of the log: a range of `notification_seq`.
+async fn published(
+    txn: &Transaction,
+    tenant: &Tenant,
+    of: &Endpoint,
+    Part { after, upto, now }: Part,
+) -> Result<Vec<Told>> {
+    use notification::Column;
+    if !wants(of, Event::Published) && !wants(of, Event::Expired) {
+        return Ok(Vec::new());
+    }
+    let rows = Notifications::of_tenant(tenant.id).filter(Column::Seq.gt(after)).filter(Column::Seq.lte(upto));
+    let rows = rows.order_by_asc(Column::Seq).select_only();
+    let rows = rows.columns([Column::Id, Column::Seq, Column::PublishedAt, Column::ExpiresAt]);
+    let rows = rows.into_tuple::<(i64, Seq, Option<Millis>, Option<Millis>)>().all(txn).await?;
+    let mut told = Vec::with_capacity(rows.len());
+    for (subject, seq, published_at, expires_at) in rows {
+        if wants(of, Event::Published) {
+            let at = published_at.unwrap_or(now);
+            told.push(Told { event: Event::Published, contact: 0, subject, seq: Some(seq), at, due_at: now });
+        }
+        told.extend(expiry(of, (subject, seq), expires_at));
+    }
+    Ok(told)
+}
+
+fn expiry(of: &Endpoint, (subject, seq): (i64, Seq), expires_at: Option<Millis>) -> Option<Told> {
+    let at = expires_at.filter(|_| wants(of, Event::Expired))?;
+    Some(Told { event: Event::Expired, contact: 0, subject, seq: Some(seq), at, due_at: at })
+}
+
+/// What was retracted, or has another expiry, within a part of the log: a range of `amendment`'s key, and a probe of `notification_seq`
+/// for each. What was retracted is told once, whatever became of it before.
+async fn amended(
+    txn: &Transaction,
+    tenant: &Tenant,
+    of: &Endpoint,
+    Part { after, upto, now }: Part,
+) -> Result<Vec<Told>> {
+    use amendment::Column::{Seq as At, SubjectSeq};
+    use notification::Column;
+    if ![Event::Retracted, Event::Amended, Event::Expired].into_iter().any(|event| wants(of, event)) {
+        return Ok(Vec::new());
+    }
+    let entries = Amendments::of_tenant(tenant.id).filter(At.gt(after)).filter(At.lte(upto)).order_by_asc(At);
+    let entries = entries.select_only().columns([At, SubjectSeq]).into_tuple::<(Seq, Seq)>().all(txn).await?;
+    if entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let subjects: Vec<Seq> = entries.iter().map(|(_, subject)| *subject).collect();
+    let rows = Notifications::of_tenant(tenant.id).filter(Column::Seq.among(txn, &subjects)).select_only();
+    let rows = rows.columns([Column::Seq, Column::Id, Column::RetractedAt, Column::ExpiresAt]);
+    let rows = rows.into_tuple::<(Seq, i64, Option<Millis>, Option<Millis>)>().all(txn).await?;
+    let known: HashMap<Seq, _> =
+        rows.into_iter().map(|(seq, id, retracted, expires)| (seq, (id, retracted, expires))).collect();
+    let mut told = Vec::with_capacity(entries.len());
+    for (seq, of_seq) in entries {
+        let Some((subject, retracted_at, expires_at)) = known.get(&of_seq).copied() else { continue };
+        let entry = |event, seq, at| Told { event, contact: 0, subject, seq: Some(seq), at, due_at: now };
+        if let Some(at) = retracted_at {
+            told.extend(wants(of, Event::Retracted).then(|| entry(Event::Retracted, of_seq, at)));
+        } else {
+            told.extend(wants(of, Event::Amended).then(|| entry(Event::Amended, seq, now)));
+            told.extend(expiry(of, (subject, of_seq), expires_at));
+        }
+    }
+    for moved in told.iter().filter(|told| told.event == Event::Expired) {
+        move_expiry(txn, of, moved).await?;
+    }
+    Ok(told)
+}
+
+/// One that waits for its notification to expire waits for another instant.
+async fn move_expiry(txn: &Transaction, of: &Endpoint, to: &Told) -> Result<()> {
+    let moved = Deliveries::update_many().col_expr(Column::DueAt, Expr::val(to.due_at));
+    let moved = moved.col_expr(Column::HappenedAt, Expr::val(to.at)).filter(Column::LaneId.eq(of.id));
+    let moved = moved.filter(Column::Event.eq(Event::Expired)).filter(Column::Seq.eq(to.seq));
+    moved.filter(Column::State.eq(DeliveryState::Fresh)).exec(txn).await?;
+    Ok(())
+}

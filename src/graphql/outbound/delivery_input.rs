@@ -1,0 +1,135 @@
+//! Which deliveries are meant.
+
+use async_graphql::{Enum, ID, InputObject, OneofObject};
+
+use super::delivery::OutboundChannel;
+use super::opened;
+use super::webhook_input::{WebhookEvent, events};
+use crate::domain::lane::{self, DeliveryState, Filter, Replay};
+use crate::domain::{mail, user};
+use crate::error::Result;
+use crate::graphql::context::Call;
+use crate::graphql::scalars::Instant;
+use crate::model::check;
+use crate::model::seal::Kind;
+
+/// Where a delivery is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub enum OutboundDeliveryState {
+    /// It waits to be sent, or to be tried again.
+    Pending,
+    /// The receiver or the relay has taken it.
+    Delivered,
+    /// It was tried for the last time; `replayOutboundDeliveries` tries it again.
+    Dead,
+}
+
+impl From<DeliveryState> for OutboundDeliveryState {
+    fn from(of: DeliveryState) -> Self {
+        match of {
+            DeliveryState::Fresh | DeliveryState::Retrying => Self::Pending,
+            DeliveryState::Delivered => Self::Delivered,
+            DeliveryState::Dead => Self::Dead,
+        }
+    }
+}
+
+/// What to list; conditions left out do not count.
+#[derive(InputObject)]
+pub struct OutboundDeliveryFilter {
+    /// By this channel.
+    pub channel: Option<OutboundChannel>,
+    /// To the user with this id, the partner's own.
+    pub user: Option<ID>,
+    /// To the endpoint with this `id`.
+    pub endpoint: Option<ID>,
+    /// In one of these states.
+    pub states: Option<Vec<OutboundDeliveryState>>,
+    /// Of one of these events.
+    pub events: Option<Vec<WebhookEvent>>,
+    /// About the `SentNotification` with this `id`.
+    pub notification: Option<ID>,
+}
+
+impl OutboundDeliveryFilter {
+    pub async fn read(self, call: Call<'_>) -> Result<Filter> {
+        let contacts = match &self.user {
+            Some(id) => {
+                check::code("filter.user", id)?;
+                Some(user::contacts_of(call.app, call.tenant, id).await?)
+            }
+            None => None,
+        };
+        let states = |all: Vec<OutboundDeliveryState>| {
+            let states = all.into_iter().flat_map(|of| match of {
+                OutboundDeliveryState::Pending => {
+                    vec![DeliveryState::Fresh, DeliveryState::Retrying]
+                }
+                OutboundDeliveryState::Delivered => vec![DeliveryState::Delivered],
+                OutboundDeliveryState::Dead => vec![DeliveryState::Dead],
+            });
+            states.collect()
+        };
+        Ok(Filter {
+            is_to_users: self.channel.map(|channel| channel == OutboundChannel::Email),
+            contacts,
+            lane: self.endpoint.map(|id| opened(call, Kind::Lane, "filter.endpoint", &id)).transpose()?,
+            states: self.states.map(states),
+            events: self.events.map(events),
+            notification: self
+                .notification
+                .map(|id| opened(call, Kind::Notification, "filter.notification", &id))
+                .transpose()?,
+        })
+    }
+}
+
+/// Which deliveries are sent again: these, or those of an endpoint that were given up.
+#[derive(OneofObject)]
+pub enum OutboundDeliverySelector {
+    /// Those with these `id`s that were given up or delivered; 1,000 at most.
+    Ids(Vec<ID>),
+    /// Those of an endpoint that were given up; 100,000 at most.
+    Dead(OutboundDeadFilter),
+    /// Letters that were given up; 100,000 at most.
+    DeadMail(OutboundDeadMailFilter),
+}
+
+/// Deliveries that were given up.
+#[derive(InputObject)]
+pub struct OutboundDeadFilter {
+    /// The `id` of the endpoint.
+    pub endpoint: ID,
+    /// Of what has happened since then alone.
+    pub since: Option<Instant>,
+}
+
+/// Letters that were given up.
+#[derive(InputObject)]
+pub struct OutboundDeadMailFilter {
+    /// Of what has happened since then alone; all where it is left out.
+    pub since: Option<Instant>,
+}
+
+impl OutboundDeliverySelector {
+    pub async fn read(self, call: Call<'_>) -> Result<Replay> {
+        Ok(match self {
+            Self::Ids(ids) => {
+                check::count("select.ids", ids.len(), 1000)?;
+                let id = |(place, id): (usize, &ID)| opened(call, Kind::Delivery, &format!("select.ids[{place}]"), id);
+                Replay::Ids(ids.iter().enumerate().map(id).collect::<Result<_>>()?)
+            }
+            Self::Dead(of) => {
+                let lane = opened(call, Kind::Lane, "select.dead.endpoint", &of.endpoint)?;
+                let known = lane::known(call.app, call.tenant, lane::Kind::Webhook, lane).await;
+                known.map_err(|error| error.within("select.dead.endpoint"))?;
+                Replay::Dead { lane, since: of.since.map(|at| at.0) }
+            }
+            Self::DeadMail(of) => {
+                let relay = mail::find(call.app, call.tenant).await?;
+                let relay = relay.ok_or_else(|| lane::none(lane::Kind::Email).within("select.deadMail"))?;
+                Replay::Dead { lane: relay.id, since: of.since.map(|at| at.0) }
+            }
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! What goes to the outside: endpoints of webhooks, the relay of mail, and each delivery.
+
+mod delivery;
+mod delivery_input;
+mod mail;
+mod webhook;
+mod webhook_input;
+
+use async_graphql::ID;
+
+use super::context::Call;
+use crate::error::{Error, Result};
+use crate::model::seal::Kind;
+
+pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
+pub use mail::{MailMutation, MailQuery};
+pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
+
+/// The row of an id.
+fn opened(call: Call<'_>, kind: Kind, field: &str, id: &ID) -> Result<i64> {
+    let what = match kind {
+        Kind::Lane => "webhook endpoint",
+        Kind::Delivery => "delivery",
+        _ => "notification",
+    };
+    let row = call.tenant.seal.open(kind, id).map(|(_, row)| row);
+    row.ok_or_else(|| Error::not_found_at(field, what, id.as_str()))
+}

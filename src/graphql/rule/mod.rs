@@ -1,0 +1,160 @@
+//! Rules, what came of them, and what they may read.
+
+mod input;
+mod object;
+mod report;
+mod run;
+mod source;
+mod trial;
+
+use async_graphql::{Context, ID, Object, Result};
+
+use super::catalogue::DeletePayload;
+use super::context::{ADMIN, Call, STAFF};
+use crate::domain::rule;
+use crate::error::Error;
+use crate::model::seal::Kind;
+use input::NotificationRuleInput;
+use report::ReportRuleRowsInput;
+use run::RuleRun;
+use source::RuleSource;
+use trial::TryRulePayload;
+
+pub use object::NotificationRule;
+
+#[derive(Default)]
+pub struct RuleQuery;
+
+#[Object]
+impl RuleQuery {
+    /// The tenant's rules, by code. ADMIN.
+    async fn notification_rules(&self, ctx: &Context<'_>) -> Result<Vec<NotificationRule>> {
+        let call = Call::by(ctx, ADMIN)?;
+        Ok(rule::all(call.app, call.tenant).await?.into_iter().map(Into::into).collect())
+    }
+
+    /// The rule with this code; null where there is none. ADMIN.
+    async fn notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which rule.")] code: String,
+    ) -> Result<Option<NotificationRule>> {
+        let call = Call::by(ctx, ADMIN)?;
+        match rule::find(call.app, call.tenant, &code).await {
+            Err(Error::NotFound { .. }) => Ok(None),
+            found => Ok(Some(found?.into())),
+        }
+    }
+
+    /// What the tenant's rules may read, by name. ADMIN.
+    #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
+    async fn rule_sources(&self, ctx: &Context<'_>) -> Result<Vec<RuleSource>> {
+        let call = Call::by(ctx, ADMIN)?;
+        let sources = call.app.sources.list(&call.tenant.code);
+        let mut sources: Vec<RuleSource> =
+            sources.map(|source| RuleSource(source.name().to_owned(), source.kind())).collect();
+        sources.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(sources)
+    }
+}
+
+#[derive(Default)]
+pub struct RuleMutation;
+
+#[Object]
+impl RuleMutation {
+    /// Makes a rule or changes the one with this code; one that scans runs at once when it is made. A run under way does no more.
+    /// At most 1,000 rules a tenant. ADMIN.
+    async fn save_notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "All of the rule.")] input: NotificationRuleInput,
+    ) -> Result<NotificationRule> {
+        let call = Call::by(ctx, ADMIN)?;
+        let saved = async {
+            let (code, definition) = input.read()?;
+            rule::save(call.app, call.tenant, &code, &definition).await
+        };
+        Ok(saved.await.map_err(|error| error.within("input"))?.into())
+    }
+
+    /// Deletes a rule. What it has raised stays in the inboxes, unless it is to be taken back. ADMIN.
+    async fn delete_notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which rule.")] code: String,
+        #[graphql(default_with = "Some(false)", desc = "Whether what it has raised, and not resolved, is taken back.")]
+        retract: Option<bool>,
+    ) -> Result<DeletePayload> {
+        let call = Call::by(ctx, ADMIN)?;
+        let deleted = rule::delete(call.app, call.tenant, &code, retract.unwrap_or_default()).await?;
+        Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.close(Kind::Rule, 0, id))) })
+    }
+
+    /// Keeps a rule from running, and ends a run under way. ADMIN.
+    async fn pause_notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which rule.")] code: String,
+    ) -> Result<NotificationRule> {
+        let call = Call::by(ctx, ADMIN)?;
+        Ok(rule::pause(call.app, call.tenant, &code).await?.into())
+    }
+
+    /// Lets a rule run again, at once where it scans. ADMIN.
+    async fn resume_notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which rule.")] code: String,
+        #[graphql(
+            default_with = "Some(false)",
+            desc = "Whether what the next complete result finds to be new is remembered, and not raised."
+        )]
+        baseline: Option<bool>,
+    ) -> Result<NotificationRule> {
+        let call = Call::by(ctx, ADMIN)?;
+        Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
+    }
+
+    /// Scans as the rule would and writes nothing: what it would raise, amend and resolve, and what it costs. ADMIN.
+    async fn try_notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "All of the rule; where there is one of this code, as a change of it.")]
+        input: NotificationRuleInput,
+        #[graphql(default_with = "Some(20)", desc = "How many samples of what is new; at most 100.")] first: Option<
+            i32,
+        >,
+    ) -> Result<TryRulePayload> {
+        let call = Call::by(ctx, ADMIN)?;
+        let first = usize::try_from(first.unwrap_or(20)).map_err(|_| Error::bad_input("first", "must be 0 to 100"))?;
+        let (code, definition) = input.read().map_err(|error| error.within("input"))?;
+        let tried = rule::trial(call.app, call.tenant, &code, &definition, first).await;
+        Ok(tried.map_err(|error| error.within("input"))?.into())
+    }
+
+    /// Runs a rule that scans now, besides its schedule. `UNAVAILABLE` while another run is under way. SERVICE, ADMIN.
+    async fn run_notification_rule(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which rule.")] code: String,
+    ) -> Result<RuleRun> {
+        let call = Call::by(ctx, STAFF)?;
+        Ok(RuleRun(rule::run_now(call.app, call.tenant, &code).await?))
+    }
+
+    /// Hands in the rows of a rule that does not scan: what is new is raised, what has changed is amended, and what is not in a complete
+    /// result is resolved. A row that cannot be raised refuses all of them. SERVICE, ADMIN.
+    async fn report_rule_rows(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The rows, and what they are.")] input: ReportRuleRowsInput,
+    ) -> Result<RuleRun> {
+        let call = Call::by(ctx, STAFF)?;
+        let reported = async {
+            let (code, report) = input.read()?;
+            rule::report(call.app, call.tenant, &code, report).await
+        };
+        Ok(RuleRun(reported.await.map_err(|error| error.within("input"))?))
+    }
+}

@@ -1,0 +1,233 @@
+//! A rule, as its operators see it.
+
+use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
+
+use super::input::{RuleFirstRun, RuleResolve};
+use super::run::RuleRun;
+use crate::domain::catalogue;
+use crate::domain::rule::{self, Audience};
+use crate::error::Error;
+use crate::graphql::catalogue::MessageType;
+use crate::graphql::connection::{Paging, Walked, by_row, names};
+use crate::graphql::context::Call;
+use crate::graphql::notification::Notification;
+use crate::graphql::plain::Plain;
+use crate::graphql::scalars::{Instant, int};
+use crate::model::seal::Kind;
+
+names!(OpenNotifications, "RuleNotificationConnection", "RuleNotificationEdge");
+
+/// Whether a rule runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+#[graphql(remote = "rule::State")]
+pub enum RuleState {
+    /// It does.
+    Active,
+    /// Somebody has paused it.
+    Paused,
+    /// It has paused by itself, for more was new than `maxNew`. `resumeNotificationRule` lets it go on.
+    Flooded,
+}
+
+/// A query that is run from time to time.
+#[derive(SimpleObject)]
+pub struct RuleScan {
+    /// Name of its source.
+    pub source: String,
+    /// One SELECT.
+    pub sql: String,
+    /// Cron of five fields, or `@every 30s`.
+    pub schedule: String,
+    /// By whose clocks the fields of cron are read.
+    pub time_zone: String,
+    /// How long it may take, where that is shorter than the source's own time.
+    pub timeout_ms: Option<i32>,
+}
+
+/// Who hears of a row: one of these.
+#[derive(Default, SimpleObject)]
+pub struct RuleAudience {
+    /// The subscribers of an action on a target.
+    pub reminder: Option<RuleReminder>,
+    /// The user whose id is in this column.
+    pub user_column: Option<String>,
+    /// The group whose code is in this column.
+    pub group_column: Option<String>,
+    /// All users of the tenant.
+    pub everyone: bool,
+}
+
+/// A target and an action, in which `{{ column }}` stands for what the row has there.
+#[derive(SimpleObject)]
+pub struct RuleReminder {
+    /// What kind of thing it is.
+    pub target_type: String,
+    /// Which one.
+    pub target_id: String,
+    /// What has happened to it.
+    pub action: String,
+}
+
+/// An announcement to a group.
+#[derive(SimpleObject)]
+pub struct RuleAlarm {
+    /// Code of its message type.
+    #[graphql(name = "type")]
+    pub message_type: String,
+    /// Code of the group.
+    pub group: String,
+}
+
+/// Rows of a business table that ought not to be there, and what is said about each.
+#[derive(Clone)]
+pub struct NotificationRule(Box<rule::Rule>);
+
+impl From<rule::Rule> for NotificationRule {
+    fn from(of: rule::Rule) -> Self {
+        Self(Box::new(of))
+    }
+}
+
+/// Rows of a business table that ought not to be there, and what is said about each.
+#[Object]
+impl NotificationRule {
+    /// Opaque.
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
+        ID(Call::of(ctx).tenant.seal.close(Kind::Rule, 0, self.0.of.id))
+    }
+
+    /// The partner's own name of it; 1 to 128 characters.
+    async fn code(&self) -> &str {
+        &self.0.of.code
+    }
+
+    /// Of what it raises; null where it has gone.
+    async fn r#type(&self, ctx: &Context<'_>) -> Result<Option<MessageType>> {
+        let call = Call::of(ctx);
+        let catalogue = catalogue::cached(call.app, call.tenant).await?;
+        Ok(catalogue.message_type(&self.0.definition.message_type).cloned().map(MessageType))
+    }
+
+    /// Where its rows come from; null where they are reported.
+    async fn scan(&self) -> Option<RuleScan> {
+        self.0.definition.scan.clone().map(|scan| RuleScan {
+            source: scan.source,
+            sql: scan.sql,
+            schedule: scan.schedule,
+            time_zone: scan.time_zone,
+            timeout_ms: scan.timeout.map(int),
+        })
+    }
+
+    /// The columns that say which row it is.
+    async fn key(&self) -> &[String] {
+        &self.0.definition.key
+    }
+
+    /// Who hears of a row.
+    async fn audience(&self) -> RuleAudience {
+        match self.0.definition.audience.clone() {
+            Audience::Everyone => RuleAudience { everyone: true, ..RuleAudience::default() },
+            Audience::UserColumn(column) => RuleAudience { user_column: Some(column), ..RuleAudience::default() },
+            Audience::GroupColumn(column) => RuleAudience { group_column: Some(column), ..RuleAudience::default() },
+            Audience::Reminder { target_type, target_id, action } => {
+                let [target_type, target_id, action] = [target_type, target_id, action].map(|of| of.text().to_owned());
+                let reminder = RuleReminder { target_type, target_id, action };
+                RuleAudience { reminder: Some(reminder), ..RuleAudience::default() }
+            }
+        }
+    }
+
+    /// What becomes of a notification when its row has gone.
+    async fn resolve(&self) -> RuleResolve {
+        self.0.definition.resolve.into()
+    }
+
+    /// Complete results in a row without it, until a row counts as gone.
+    async fn resolve_after(&self) -> i32 {
+        int(self.0.definition.resolve_after)
+    }
+
+    /// Whether a row that has changed amends what was raised.
+    async fn amend(&self) -> bool {
+        self.0.definition.amends
+    }
+
+    /// After so long, a row that is still there is raised anew.
+    async fn repeat_after_seconds(&self) -> Option<i32> {
+        self.0.definition.repeat_after.map(|millis| int(millis / 1000))
+    }
+
+    /// What became, or becomes, of the rows that the first complete result has.
+    async fn first_run(&self) -> RuleFirstRun {
+        self.0.definition.first_run.into()
+    }
+
+    /// The most new rows in one result.
+    async fn max_new(&self) -> i32 {
+        int(self.0.definition.max_new)
+    }
+
+    /// Whom it tells that it has paused by itself, or failed three times in a row.
+    async fn alarm(&self) -> Option<RuleAlarm> {
+        let alarm = self.0.definition.alarm.clone();
+        alarm.map(|alarm| RuleAlarm { message_type: alarm.message_type, group: alarm.group })
+    }
+
+    /// Whether it runs.
+    async fn state(&self) -> RuleState {
+        self.0.of.state.into()
+    }
+
+    /// When it is run next, unless it is paused; null where its rows are reported.
+    async fn next_run_at(&self) -> Option<Instant> {
+        self.0.of.due_at.map(Into::into)
+    }
+
+    /// When its last complete run began.
+    async fn last_complete_at(&self) -> Option<Instant> {
+        self.0.of.complete_at.map(Into::into)
+    }
+
+    /// Runs in a row that have failed. Each doubles the time to the next one, up to 16 times.
+    async fn failure_count(&self) -> i32 {
+        int(self.0.of.failures)
+    }
+
+    /// How many rows it knows that have not gone, those of the first result among them.
+    async fn row_count(&self, ctx: &Context<'_>) -> Result<i32> {
+        Ok(int(rule::rows(Call::of(ctx).app, &self.0).await?))
+    }
+
+    /// The last runs, newest first.
+    async fn runs(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(10)", desc = "1 to 50.")] first: Option<i32>,
+    ) -> Result<Vec<RuleRun>> {
+        let most = u64::try_from(first.unwrap_or(10)).ok().filter(|first| (1..=50).contains(first));
+        let most = most.ok_or_else(|| Error::bad_input("first", "must be 1 to 50"))?;
+        Ok(rule::runs(Call::of(ctx).app, &self.0, most).await?.into_iter().map(RuleRun).collect())
+    }
+
+    /// What it has raised whose rows have not gone, newest first; 20 where neither `first` nor `last` is given.
+    async fn open_notifications(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
+        #[graphql(desc = "Only older ones than the notification at this cursor.")] after: Option<String>,
+        #[graphql(
+            desc = "So many from the oldest on, 200 at the most; not with `first`, unless `before` alone is given."
+        )]
+        last: Option<i32>,
+        #[graphql(desc = "Only newer ones than the notification at this cursor.")] before: Option<String>,
+    ) -> Result<Walked<Plain<Notification>, OpenNotifications>> {
+        let call = Call::of(ctx);
+        let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
+        let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
+        let (found, goes_on) = rule::open(call.app, call.tenant, &self.0, slice).await?;
+        let ids: Vec<i64> = found.iter().map(|of| of.id).collect();
+        let rows = ids.into_iter().zip(Notification::list(found).into_iter().map(Plain));
+        Ok(by_row(call, &slice, rows, (goes_on, None)))
+    }
+}

@@ -1,0 +1,30 @@
+//! The bell, the inbox and the preferences as custom elements, for pages of any origin. `ui/elements` has their sources.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::asset::{self, Asset};
+
+/// All that there is. A name changes with the content, but for the entry's.
+const ASSETS: &[Asset] = &include!("../../ui/elements/dist/assets.rs");
+
+/// What pages name. Within a version of the address nothing that they use breaks.
+const ENTRY: &str = "tidings.js";
+
+/// Files are for everybody; what they ask the API for is for those that `TIDINGS_ORIGINS` lets in.
+const EVERYBODY: [(HeaderName, &str); 2] = [
+    (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
+];
+
+/// Where they are served.
+pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new().route("/ui/1/{asset}", get(file))
+}
+
+async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
+    Ok((EVERYBODY, asset::send(ASSETS, &name, Some(ENTRY), &headers)?).into_response())
+}

@@ -1,0 +1,62 @@
+//! How a letter looks in HTML.
+
+use minijinja::{Environment, context};
+use reqwest::Url;
+
+use super::language::{is_right_to_left, is_tag};
+use crate::error::{Error, Result};
+
+/// The most characters of what is shown beside the subject in a list of letters.
+const PREHEADER_CHARS: usize = 120;
+
+/// What is on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    pub title: &'a str,
+    /// Plain text. What stands between blank lines is a paragraph.
+    pub body: &'a str,
+    /// Where the button leads, and what stands on it. Without one of http or https there is no button.
+    pub link: Option<(&'a str, &'a str)>,
+    /// Where the footer leads, and what stands there. Without one of http or https there is no footer.
+    pub unsubscribe: Option<(&'a str, &'a str)>,
+    /// As BCP 47 has it, which also says where lines begin.
+    pub language: Option<&'a str>,
+}
+
+/// The page as HTML that a letter may have: everything is escaped, and nothing is fetched from anywhere.
+///
+/// Fails with `Internal` where the layout is broken.
+pub fn page(page: &Page<'_>) -> Result<String> {
+    let mut environment = Environment::new();
+    environment.add_template("layout.html", include_str!("layout.html")).map_err(Error::internal)?;
+    let layout = environment.get_template("layout.html").map_err(Error::internal)?;
+    let language = page.language.filter(|tag| is_tag(tag)).unwrap_or("en");
+    let paragraphs = paragraphs(page.body);
+    let preheader = paragraphs.concat().join(" ");
+    let preheader: String = preheader.chars().take(PREHEADER_CHARS).collect();
+    let (direction, side) = if is_right_to_left(language) { ("rtl", "right") } else { ("ltr", "left") };
+    let scene = context! {
+        title => page.title.to_owned(),
+        preheader,
+        paragraphs,
+        link => page.link.and_then(of_web),
+        unsubscribe => page.unsubscribe.and_then(of_web),
+        language => language.to_owned(),
+        direction,
+        side,
+    };
+    layout.render(scene).map_err(Error::internal)
+}
+
+/// Lines by paragraph.
+fn paragraphs(body: &str) -> Vec<Vec<String>> {
+    let lines: Vec<&str> = body.lines().map(str::trim_end).collect();
+    let paragraphs = lines.split(|line| line.is_empty()).filter(|lines| !lines.is_empty());
+    paragraphs.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect()).collect()
+}
+
+/// What leads to the web, and to nothing else.
+fn of_web((url, label): (&str, &str)) -> Option<(String, String)> {
+    let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "https" | "http"))?;
+    Some((url.into(), label.to_owned()))
+}

@@ -1,0 +1,152 @@
+//! Where letters of a tenant go out.
+
+use std::fmt::{self, Debug, Formatter};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lettre::message::Mailbox;
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
+
+use super::address::mailbox;
+use crate::error::{Error, Result};
+
+/// The most bytes of a relay's URL.
+const URL_BYTES: usize = 2048;
+
+/// How a connection is encrypted. Where it is, the relay proves to be the host that was named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Encryption {
+    /// From the first byte: `smtps://`.
+    Always,
+    /// From `STARTTLS` on, before anything is told.
+    Required,
+    /// The same, where the relay offers it.
+    Opportunistic,
+    /// Not at all.
+    None,
+}
+
+/// What connections have in common that may be used for each other. Its `Debug` shows no login.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Door {
+    /// As URLs write it: a name in lower case, or an address.
+    pub host: String,
+    pub port: u16,
+    pub encryption: Encryption,
+    /// Name and password.
+    pub login: Option<(String, String)>,
+    /// How we introduce ourselves: the domain that letters are from.
+    pub hello: String,
+}
+
+impl Debug for Door {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { host, port, encryption, .. } = self;
+        write!(f, "{host}:{port} ({encryption:?})")
+    }
+}
+
+/// A server that takes letters, and whom they are from. Its `Debug` shows no login.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    door: Door,
+    from: Mailbox,
+    reply_to: Option<Mailbox>,
+}
+
+impl Relay {
+    /// As operators say it: `smtps://user:password@host:465`, or `smtp://host:587?tls=required`, where `opportunistic` encrypts if the
+    /// relay offers it, and `none` does not. Name and password are percent-encoded, and without encryption for sure there are none
+    /// but by `none`. The ports are those that stand here where there are none. `from` and `reply_to` may have names: `Ada <ada@example.com>`.
+    ///
+    /// Fails with `BadInput` of `url`, `from` or `replyTo`, of which nothing is shown.
+    pub fn read(url: &str, from: &str, reply_to: Option<&str>) -> Result<Self> {
+        let from = mailbox(from).map_err(|error| error.within("from"))?;
+        let reply_to = reply_to.map(mailbox).transpose().map_err(|error| error.within("replyTo"))?;
+        let door = door(url, from.email.domain()).map_err(|why| Error::bad_input("url", why))?;
+        Ok(Self { door, from, reply_to })
+    }
+
+    /// The relay's host, as URLs write it.
+    pub fn host(&self) -> &str {
+        &self.door.host
+    }
+
+    pub(super) fn door(&self) -> &Door {
+        &self.door
+    }
+
+    pub(super) fn from(&self) -> &Mailbox {
+        &self.from
+    }
+
+    pub(super) fn reply_to(&self) -> Option<&Mailbox> {
+        self.reply_to.as_ref()
+    }
+
+    /// What nobody is shown, as it goes over the wire.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let Some((name, password)) = &self.door.login else { return Vec::new() };
+        let plain = format!("\0{name}\0{password}");
+        vec![STANDARD.encode(plain), STANDARD.encode(password), STANDARD.encode(name), password.clone(), name.clone()]
+    }
+}
+
+fn door(text: &str, hello: &str) -> Result<Door, &'static str> {
+    const EXAMPLE: &str =
+        "must be a URL such as smtps://user:password@mail.example.com:465 or smtp://mail.example.com:587";
+    if text.len() > URL_BYTES {
+        return Err("must have at most 2048 bytes");
+    }
+    if text.chars().any(|char| char.is_control() || char.is_whitespace()) {
+        return Err("must not contain white space or control characters");
+    }
+    let url = Url::parse(text).map_err(|_| EXAMPLE)?;
+    let is_bare = matches!(url.path(), "" | "/") && url.fragment().is_none();
+    let host = url.host_str().and_then(host_of).filter(|_| is_bare).ok_or(EXAMPLE)?;
+    let encryption = encryption(&url)?;
+    let login = login(&url)?;
+    if login.is_some() && encryption == Encryption::Opportunistic {
+        return Err("must not have a password where it could go out unencrypted: tls=required is needed");
+    }
+    let usual = if encryption == Encryption::Always { 465 } else { 587 };
+    let port = url.port().unwrap_or(usual);
+    if port == 0 {
+        return Err(EXAMPLE);
+    }
+    Ok(Door { host, port, encryption, login, hello: hello.to_owned() })
+}
+
+fn encryption(url: &Url) -> Result<Encryption, &'static str> {
+    match (url.scheme(), url.query()) {
+        ("smtps", None) => Ok(Encryption::Always),
+        ("smtp", None | Some("tls=required")) => Ok(Encryption::Required),
+        ("smtp", Some("tls=opportunistic")) => Ok(Encryption::Opportunistic),
+        ("smtp", Some("tls=none")) => Ok(Encryption::None),
+        ("smtp", _) => Err("must have nothing after the ? but tls=required, tls=opportunistic or tls=none"),
+        ("smtps", _) => Err("must have nothing after a ?, for smtps: is always encrypted"),
+        _ => Err("must begin with smtps: or smtp:"),
+    }
+}
+
+fn login(url: &Url) -> Result<Option<(String, String)>, &'static str> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok(None);
+    }
+    let decoded = |text: &str| {
+        let text = percent_decode_str(text).decode_utf8().ok()?.into_owned();
+        (!text.is_empty() && !text.chars().any(char::is_control)).then_some(text)
+    };
+    match (decoded(url.username()), url.password().and_then(decoded)) {
+        (Some(name), Some(password)) => Ok(Some((name, password))),
+        _ => Err("must have both a user name and a password, percent-encoded, or none of them"),
+    }
+}
+
+/// A host as the client of HTTP would write it, so that both take the same text for the same address.
+fn host_of(text: &str) -> Option<String> {
+    let url = Url::parse(&format!("https://{text}/")).ok()?;
+    let is_host = url.username().is_empty() && url.port().is_none() && url.path() == "/";
+    url.host_str().filter(|host| is_host && !host.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,189 @@
+//! A connection to a relay: how it is made, and how letters go over it.
+
+use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lettre::transport::smtp;
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
+use lettre::transport::smtp::extension::ClientId;
+use parking_lot::Mutex;
+
+use super::failure::{Failure, FailureKind, Stage};
+use super::letter::Written;
+use super::relay::{Door, Encryption, Relay};
+use crate::egress::Egress;
+
+/// How many letters a connection takes: relays close those that take many.
+const LETTERS: u32 = 100;
+/// How many hosts we remember whom to trust for. More are forgotten all at once.
+const HOSTS: usize = 32;
+/// For a relay to forget what it has refused.
+const RESET: Duration = Duration::from_secs(2);
+
+/// Makes connections.
+pub(super) struct Connector {
+    egress: Egress,
+    /// Whom to trust beside those whom the system does.
+    roots: Vec<Certificate>,
+    connect: Duration,
+    /// By host, because the certificates of the system are read for each.
+    tls: Mutex<HashMap<String, TlsParameters>>,
+}
+
+impl Debug for Connector {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("egress", &self.egress).finish_non_exhaustive()
+    }
+}
+
+impl Connector {
+    pub fn new(egress: Egress, roots: Vec<Certificate>, connect: Duration) -> Self {
+        Self { egress, roots, connect, tls: Mutex::default() }
+    }
+
+    /// What is wrong with where a relay leads, to be read on from its name: `must …`. Names are not looked up.
+    pub fn may_lead(&self, relay: &Relay) -> Result<(), &'static str> {
+        let Door { host, encryption, .. } = relay.door();
+        if !self.egress.may_name(host) {
+            return Err("must not lead to a private or reserved address");
+        }
+        if *encryption == Encryption::None && !self.egress.lists(host) {
+            return Err("must be encrypted (tls=none is for hosts that TIDINGS_EGRESS_ALLOW lists)");
+        }
+        Ok(())
+    }
+
+    /// A new connection, on which letters can be handed over: to the first address of the host that takes it.
+    pub async fn open(&self, relay: &Relay) -> Result<Session, Failure> {
+        let door = relay.door();
+        self.may_lead(relay).map_err(|why| Failure::new(FailureKind::Refused, &format!("the relay {why}")))?;
+        let addresses = self.egress.addresses(&door.host).await.map_err(|why| Failure::nowhere(&why))?;
+        let tls = match door.encryption {
+            Encryption::None => None,
+            _ => Some(self.tls(&door.host).await?),
+        };
+        let each = self.connect / u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+        let mut last = None;
+        for address in addresses {
+            match self.connect(SocketAddr::new(address, door.port), each, door, tls.clone()).await {
+                Ok(session) => return Ok(session),
+                Err(failure) => last = Some(failure),
+            }
+        }
+        Err(last.unwrap_or_else(|| Failure::new(FailureKind::Later, "the host is not found: it has no address")))
+    }
+
+    async fn connect(
+        &self,
+        at: SocketAddr,
+        within: Duration,
+        door: &Door,
+        tls: Option<TlsParameters>,
+    ) -> Result<Session, Failure> {
+        let hello = ClientId::Domain(door.hello.clone());
+        let (at_once, later) = if door.encryption == Encryption::Always { (tls, None) } else { (None, tls) };
+        let smtp = AsyncSmtpConnection::connect_tokio1(at, Some(within), &hello, at_once, None).await;
+        let mut smtp = smtp.map_err(of(Stage::Greeting))?;
+        if let Some(tls) = later
+            && (door.encryption == Encryption::Required || smtp.can_starttls())
+        {
+            smtp.starttls(tls, &hello).await.map_err(of(Stage::Encryption))?;
+        }
+        if let Some((name, password)) = &door.login {
+            let login = Credentials::new(name.clone(), password.clone());
+            let answer = smtp.auth(&[Mechanism::Plain, Mechanism::Login], &login).await.map_err(of(Stage::Login))?;
+            // What was said before the connection was encrypted must not pass for an answer.
+            if !answer.has_code(235) {
+                return Err(Failure::confused());
+            }
+        }
+        Ok(Session { smtp, letters: 0, is_ready: true })
+    }
+
+    /// Whom to trust that a connection is to a host.
+    async fn tls(&self, host: &str) -> Result<TlsParameters, Failure> {
+        if let Some(known) = self.tls.lock().get(host) {
+            return Ok(known.clone());
+        }
+        let mut builder = TlsParameters::builder(host.trim_matches(['[', ']']).to_owned());
+        for root in &self.roots {
+            builder = builder.add_root_certificate(root.clone());
+        }
+        // It reads files.
+        let made = tokio::task::spawn_blocking(|| builder.build()).await;
+        let broken = |why: String| Failure::new(FailureKind::Later, &format!("no connection can be encrypted: {why}"));
+        let made = made.map_err(|why| broken(why.to_string()))?.map_err(|why| broken(why.to_string()))?;
+        let mut known = self.tls.lock();
+        if known.len() >= HOSTS {
+            known.clear();
+        }
+        known.insert(host.to_owned(), made.clone());
+        Ok(made)
+    }
+}
+
+fn of(stage: Stage) -> impl Fn(smtp::Error) -> Failure {
+    move |error| Failure::of(stage, &error)
+}
+
+/// A connection on which letters can be handed over.
+pub(super) struct Session {
+    smtp: AsyncSmtpConnection,
+    letters: u32,
+    /// Whether it waits for a letter, and the relay has nothing in mind of the one before.
+    is_ready: bool,
+}
+
+impl Debug for Session {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("letters", &self.letters).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Whether it takes another letter.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready && self.letters < LETTERS
+    }
+
+    /// Hands a letter over. Whoever gives up meanwhile must not use the session again.
+    pub async fn hand(&mut self, written: &Written) -> Result<(), Failure> {
+        self.is_ready = false;
+        self.letters += 1;
+        let handed = self.say(written).await;
+        self.is_ready = match &handed {
+            Ok(()) => true,
+            Err(failure) if failure.code.is_some_and(|code| code != 421) => self.reset().await,
+            Err(_) => false,
+        };
+        handed
+    }
+
+    async fn say(&mut self, written: &Written) -> Result<(), Failure> {
+        let Written { from, to, data } = written;
+        let smtp = &mut self.smtp;
+        smtp.command(Mail::new(Some(from.clone()), Vec::new())).await.map_err(of(Stage::From))?;
+        smtp.command(Rcpt::new(to.clone(), Vec::new())).await.map_err(of(Stage::To))?;
+        let answer = smtp.command(Data).await.map_err(of(Stage::Data))?;
+        if !answer.has_code(354) {
+            return Err(Failure::confused());
+        }
+        // In one piece, lest its end waits until the rest is acknowledged.
+        smtp.command(data).await.map_err(of(Stage::Text))?;
+        Ok(())
+    }
+
+    async fn reset(&mut self) -> bool {
+        matches!(tokio::time::timeout(RESET, self.smtp.command(Rset)).await, Ok(Ok(_)))
+    }
+
+    /// Says good-bye.
+    pub async fn end(mut self) {
+        // Whether anybody hears it makes no difference.
+        let _ = tokio::time::timeout(RESET, self.smtp.abort()).await;
+    }
+}

@@ -1,0 +1,492 @@
+//! Against a relay of this machine, which stands for those of the internet.
+
+use std::time::Duration;
+
+use lettre::transport::smtp::client::Certificate;
+
+use super::smtp::{Asks, Encryption, Manner, Relay as Server, Reply};
+use super::{FailureKind, IDLE, Letter, Mail, Page, Relay, address, page};
+use crate::config::EgressConfig;
+use crate::egress::Egress;
+
+const ROOT: &[u8] = include_bytes!("../../tests/it/support/relay/root.pem");
+const ALL: Duration = Duration::from_secs(20);
+
+fn egress(allow: &str) -> Egress {
+    Egress::new(&EgressConfig { allow: allow.parse().unwrap() }).unwrap()
+}
+
+fn mail() -> Mail {
+    Mail::new(egress("127.0.0.1"))
+}
+
+/// Which trusts the relay of the tests.
+fn trusting() -> Mail {
+    Mail::with(egress("127.0.0.1,localhost"), vec![Certificate::from_pem(ROOT).unwrap()], ALL)
+}
+
+fn relay(url: &str) -> Relay {
+    Relay::read(url, "Shop <noreply@shop.example>", None).unwrap()
+}
+
+const LETTER: Letter<'_> = Letter {
+    to: "ada@users.example",
+    subject: "Your order",
+    text: "It is on its way.",
+    html: None,
+    id: "7.42.email",
+    at: 1_795_456_800_000,
+    unsubscribe: None,
+    language: None,
+};
+
+async fn failure(server: &Server) -> (FailureKind, Option<u16>) {
+    let failure = mail().send(&relay(&server.url()), &LETTER).await.unwrap_err();
+    (failure.kind, failure.code)
+}
+
+#[tokio::test]
+async fn a_letter_arrives_as_it_was_written() {
+    let server = Server::start().await;
+    let relay = Relay::read(&server.url(), "Größe & Söhne <noreply@shop.example>", Some("help@shop.example")).unwrap();
+    let letter = Letter {
+        subject: "Grüße 你好 👋",
+        html: Some("<p>It is on its way.</p>"),
+        unsubscribe: Some("https://tidings.example/u/abc?d=1"),
+        language: Some("zh-Hans"),
+        ..LETTER
+    };
+    mail().send(&relay, &letter).await.unwrap();
+    let got = &server.got()[0];
+    assert_eq!((&*got.from, &*got.to), ("noreply@shop.example", "ada@users.example"));
+    for (name, value) in [
+        ("To", "ada@users.example"),
+        ("Reply-To", "help@shop.example"),
+        ("Message-ID", "<7.42.email@shop.example>"),
+        ("Date", "Mon, 23 Nov 2026 18:00:00 +0000"),
+        ("Auto-Submitted", "auto-generated"),
+        ("Content-Language", "zh-Hans"),
+        ("List-Unsubscribe", "<https://tidings.example/u/abc?d=1>"),
+        ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
+        ("MIME-Version", "1.0"),
+    ] {
+        assert_eq!(got.header(name).as_deref(), Some(value), "{name}");
+    }
+    assert!(got.header("Content-Type").unwrap().starts_with("multipart/alternative"));
+    for name in ["Subject", "From"] {
+        assert!(got.header(name).unwrap().contains("=?utf-8?b?"), "{name}: {:?}", got.header(name));
+    }
+    assert!(got.raw.is_ascii() && got.raw.contains("\r\nIt is on its way.\r\n") && got.raw.contains("<p>"));
+    assert!(!got.raw.lines().any(|line| line.starts_with("X-") || line.starts_with("Precedence")));
+}
+
+#[tokio::test]
+async fn dots_and_long_lines_arrive_as_they_are() {
+    let server = Server::start().await;
+    let text = format!(".\n..two\n.hidden\n{}\nÜ{}\n.", "a".repeat(3000), "ü".repeat(3000));
+    for text in [".\n.one\n..\nlast.\n.", &text] {
+        mail().send(&relay(&server.url()), &Letter { text, ..LETTER }).await.unwrap();
+    }
+    let got = server.got();
+    mail().send(&relay(&server.url()), &Letter { text: "a\r.\rb\n.\r\nc\0\n\rd", ..LETTER }).await.unwrap();
+    let mixed = server.got()[2].raw.split_once("\r\n\r\n").unwrap().1.to_owned();
+    assert_eq!(mixed, "a\r\n.\r\nb\r\n.\r\nc\r\n\r\nd\r\n");
+    let (_, first) = got[0].raw.split_once("\r\n\r\n").unwrap();
+    assert_eq!(first, ".\r\n.one\r\n..\r\nlast.\r\n.\r\n");
+    assert!(got[1].raw.lines().all(|line| line.len() <= 998), "no line is longer than SMTP has them");
+    assert!(got[1].header("Content-Transfer-Encoding").is_some_and(|of| of == "base64" || of == "quoted-printable"));
+}
+
+#[tokio::test]
+async fn each_answer_says_what_can_be_done() {
+    use Asks::{Auth, Data, Ehlo, Greeting, Mail, Rcpt, Text};
+    use FailureKind::{Later, Letter, Recipient, Relay};
+    for (asks, says, kind) in [
+        (Greeting, "421 too busy", Later),
+        (Greeting, "554 no service", Relay),
+        (Ehlo, "451 not now", Later),
+        (Ehlo, "504 no", Relay),
+        (Mail, "421 closing", Later),
+        (Mail, "451 not now", Later),
+        (Mail, "530 5.7.0 log in first", Relay),
+        (Mail, "553 5.7.1 not your address", Relay),
+        (Mail, "552 too large", Letter),
+        (Rcpt, "421 closing", Later),
+        (Rcpt, "450 4.2.1 greylisted", Later),
+        (Rcpt, "452 4.2.2 full", Later),
+        (Rcpt, "550 no such user", Recipient),
+        (Rcpt, "550 5.1.1 no such user", Recipient),
+        (Rcpt, "550 5.4.1 access denied", Recipient),
+        (Rcpt, "550 5.7.1 your server is blocked", Letter),
+        (Rcpt, "551 not here", Recipient),
+        (Rcpt, "553 no mailbox", Recipient),
+        (Rcpt, "554 5.1.1 no mailbox", Recipient),
+        (Rcpt, "554 no", Letter),
+        (Rcpt, "556 5.1.10 takes no mail", Recipient),
+        (Rcpt, "552 mailbox full", Letter),
+        (Rcpt, "534 weak", Relay),
+        (Rcpt, "538 encrypt", Relay),
+        (Data, "451 not now", Later),
+        (Data, "554 no", Letter),
+        (Text, "452 no room", Later),
+        (Text, "550 it is spam", Letter),
+        (Text, "550 5.1.1 no such user", Recipient),
+        (Text, "552 too large", Letter),
+        (Text, "554 5.7.1 spam", Letter),
+        (Text, "535 log in again", Relay),
+    ] {
+        let server = Server::start().await;
+        server.on(asks, Reply::says(says));
+        let code = says[..3].parse().ok();
+        assert_eq!(failure(&server).await, (kind, code), "{asks:?}: {says}");
+        assert!(server.got().is_empty());
+    }
+    let server = Server::with(Manner { login: Some(("ada", "hunter2")), ..Manner::default() }).await;
+    server.on(Auth, Reply::says("454 4.7.0 not now"));
+    let with_login = super::Relay::read(&server.url().replace("//", "//ada:hunter2@"), "a@b.example", None).unwrap();
+    assert_eq!(mail().send(&with_login, &LETTER).await.unwrap_err().kind, Later);
+}
+
+#[tokio::test]
+async fn whoever_is_refused_does_not_disturb_the_next() {
+    let server = Server::start().await;
+    let (mail, relay) = (mail(), relay(&server.url()));
+    server.on_letters_to("nobody@users.example", Asks::Rcpt, Reply::says("550 5.1.1 nobody"));
+    for (to, is_taken) in
+        [("nobody@users.example", false), ("ada@users.example", true), ("nobody@users.example", false)]
+    {
+        assert_eq!(mail.send(&relay, &Letter { to, ..LETTER }).await.is_ok(), is_taken, "{to}");
+    }
+    assert_eq!((server.got().len(), server.connections()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_connection_that_the_relay_closed_costs_no_letter() {
+    let server = Server::start().await;
+    let (mail, relay) = (mail(), relay(&server.url()));
+    for _ in 0..3 {
+        mail.send(&relay, &LETTER).await.unwrap();
+    }
+    assert_eq!(server.connections(), 1, "it is kept");
+    server.close_connections();
+    mail.send(&relay, &LETTER).await.unwrap();
+    assert_eq!(server.connections(), 2);
+    for (asks, reply) in [
+        (Asks::Mail, Reply::says("421 idle for too long")),
+        (Asks::Mail, Reply::Closes),
+        (Asks::Rcpt, Reply::Closes),
+        (Asks::Data, Reply::says("421 closing")),
+    ] {
+        server.once(asks, reply);
+        mail.send(&relay, &LETTER).await.unwrap();
+    }
+    assert_eq!((server.connections(), server.got().len()), (6, 8));
+    server.once(Asks::Text, Reply::Closes);
+    let failure = mail.send(&relay, &LETTER).await.unwrap_err();
+    assert_eq!((failure.kind, server.connections()), (FailureKind::Later, 6), "it may have the letter");
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_is_ended() {
+    let server = Server::start().await;
+    let idle = Duration::from_millis(40);
+    assert!(IDLE <= Duration::from_secs(20));
+    let mail = Mail { pool: super::Pool::new(idle), ..mail() };
+    mail.send(&relay(&server.url()), &LETTER).await.unwrap();
+    while mail.pool.has_any() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    mail.send(&relay(&server.url()), &LETTER).await.unwrap();
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn whoever_does_not_answer_is_given_up() {
+    for asks in [Asks::Greeting, Asks::Ehlo, Asks::Rcpt, Asks::Text] {
+        let server = Server::start().await;
+        server.on(asks, Reply::Hangs);
+        let mail = Mail::with(egress("127.0.0.1"), Vec::new(), Duration::from_millis(300));
+        let failure = mail.send(&relay(&server.url()), &LETTER).await.unwrap_err();
+        assert_eq!((failure.kind, &*failure.told), (FailureKind::Later, "the relay did not take the letter in time"));
+    }
+}
+
+#[tokio::test]
+async fn a_relay_that_closes_at_once_or_is_away_is_tried_later() {
+    let server = Server::start().await;
+    server.on(Asks::Greeting, Reply::Closes);
+    assert_eq!(failure(&server).await, (FailureKind::Later, None));
+    server.on(Asks::Greeting, Reply::says("HTTP/1.1 400 Bad Request"));
+    assert_eq!(failure(&server).await, (FailureKind::Later, None));
+    server.be_kind();
+    let (url, mail) = (server.url(), mail());
+    mail.send(&relay(&url), &LETTER).await.unwrap();
+    drop(server);
+    while mail.send(&relay(&url), &LETTER).await.is_ok() {}
+    let failure = mail.send(&relay(&url), &LETTER).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Later, "{failure}");
+}
+
+#[tokio::test]
+async fn a_login_is_used_and_never_shown() {
+    let login = Some(("ada", "hunter2 ü"));
+    let server = Server::with(Manner { login, ..Manner::default() }).await;
+    let url = |login: &str| server.url().replace("//", &format!("//{login}@"));
+    let right = relay(&url("ada:hunter2%20%C3%BC"));
+    mail().send(&right, &LETTER).await.unwrap();
+    assert!(!format!("{right:?} {:?}", mail()).contains("hunter2"), "{right:?}");
+    let wrong = mail().send(&relay(&url("ada:hunter3")), &LETTER).await.unwrap_err();
+    assert_eq!((wrong.kind, wrong.code), (FailureKind::Relay, Some(535)));
+    let none = mail().send(&relay(&server.url()), &LETTER).await.unwrap_err();
+    assert_eq!((none.kind, none.code), (FailureKind::Relay, Some(530)));
+    // A relay that repeats what it is told.
+    server.on(
+        Asks::Auth,
+        Reply::says("535 no AUTH PLAIN AGFkYQBodW50ZXIyIMO8 as ada with hunter2 ü for ada@users.example"),
+    );
+    let told = mail().send(&right, &LETTER).await.unwrap_err().told;
+    assert_eq!(told, "the relay says 535: no AUTH PLAIN … as … with … for …@users.example");
+    server.on(Asks::Auth, Reply::says(&format!("535 {}", "ü".repeat(400))));
+    assert!(mail().send(&right, &LETTER).await.unwrap_err().told.len() <= 500);
+    let not_offered = Server::start().await;
+    let url = not_offered.url().replace("//", "//ada:hunter2@");
+    assert_eq!(mail().send(&relay(&url), &LETTER).await.unwrap_err().kind, FailureKind::Relay);
+}
+
+#[tokio::test]
+async fn a_failure_does_not_show_the_address() {
+    let server = Server::start().await;
+    server.on(Asks::Rcpt, Reply::says("550 5.1.1 <ada@users.example>: nobody"));
+    let failure = mail().send(&relay(&server.url()), &LETTER).await.unwrap_err();
+    assert_eq!(failure.told, "the relay says 550: 5.1.1 <…>: nobody");
+}
+
+#[tokio::test]
+async fn encryption_is_as_it_was_asked_for() {
+    let offering = Server::with(Manner { encryption: Some(Encryption::Offered), login: Some(("a", "b")) }).await;
+    let from_the_beginning =
+        Server::with(Manner { encryption: Some(Encryption::FromTheBeginning), login: Some(("a", "b")) }).await;
+    let bare = Server::start().await;
+    let url = |scheme: &str, host: &str, server: &Server| format!("{scheme}://a:b@{host}:{}", server.port);
+    for url in [
+        url("smtp", "localhost", &offering),
+        url("smtp", "127.0.0.1", &offering) + "?tls=required",
+        url("smtps", "localhost", &from_the_beginning),
+        url("smtps", "127.0.0.1", &from_the_beginning),
+        format!("smtp://127.0.0.1:{}?tls=opportunistic", bare.port),
+    ] {
+        trusting().send(&relay(&url), &LETTER).await.unwrap_or_else(|failure| panic!("{url}: {failure}"));
+    }
+    let nobody_trusted = Mail::new(egress("127.0.0.1,localhost"));
+    for (mail, url) in [
+        (&nobody_trusted, url("smtp", "localhost", &offering)),
+        (&nobody_trusted, url("smtps", "localhost", &from_the_beginning)),
+        (&nobody_trusted, format!("smtp://localhost:{}?tls=opportunistic", offering.port)),
+        // Nobody encrypts there.
+        (&trusting(), format!("smtp://127.0.0.1:{}", bare.port)),
+        (&trusting(), format!("smtps://127.0.0.1:{}", bare.port)),
+    ] {
+        let failure = mail.send(&relay(&url), &LETTER).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Relay, "{url}: {failure}");
+    }
+    assert_eq!((offering.got().len(), from_the_beginning.got().len(), bare.got().len()), (2, 2, 1));
+}
+
+#[tokio::test]
+async fn only_relays_that_may_be_reached_are_connected_to() {
+    let server = Server::start().await;
+    let none = Mail::new(egress("none"));
+    for host in ["10.0.0.1", "127.0.0.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"] {
+        let relay = relay(&format!("smtp://{host}:{}", server.port));
+        assert!(none.check(&relay).unwrap_err().to_string().contains("private or reserved"), "{host}");
+        assert_eq!(none.send(&relay, &LETTER).await.unwrap_err().kind, FailureKind::Refused, "{host}");
+    }
+    let by_name = relay(&format!("smtp://LOCALHOST:{}", server.port));
+    none.check(&by_name).unwrap();
+    assert_eq!(none.send(&by_name, &LETTER).await.unwrap_err().kind, FailureKind::Refused);
+    assert_eq!(server.connections(), 0);
+    let bare = relay(&format!("smtp://localhost:{}?tls=none", server.port));
+    assert!(none.check(&bare).unwrap_err().to_string().contains("must be encrypted"));
+    Mail::new(egress("localhost")).send(&bare, &LETTER).await.unwrap();
+    let unknown = relay("smtp://relay.invalid");
+    assert_eq!(none.send(&unknown, &LETTER).await.unwrap_err().kind, FailureKind::Later);
+}
+
+#[tokio::test]
+async fn no_text_becomes_a_header() {
+    let server = Server::start().await;
+    let (mail, relay) = (mail(), relay(&server.url()));
+    let evil = "a\r\nBcc: eve@evil.example\r\n\r\nhello\n.\r\nQUIT\rx\u{0}\u{85}\u{2028}";
+    let letter = Letter { subject: evil, language: Some(evil), ..LETTER };
+    mail.send(&relay, &letter).await.unwrap();
+    mail.send(&relay, &Letter { subject: "=?utf-8?q?a=0D=0ABcc:_eve?=", ..LETTER }).await.unwrap();
+    mail.send(&relay, &Letter { subject: &"s".repeat(5000), text: evil, html: Some(evil), ..LETTER }).await.unwrap();
+    mail.send(&relay, &Letter { subject: &"ü".repeat(5000), ..LETTER }).await.unwrap();
+    for got in server.got() {
+        let (head, _) = got.raw.split_once("\r\n\r\n").unwrap();
+        assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
+        assert!(got.header("Content-Language").is_none() && got.header("Subject").is_some());
+        assert!(!head.contains("=?utf-8?q?a=0D"), "{head}");
+        assert!(got.raw.lines().all(|line| line.len() <= 998));
+    }
+    assert_eq!(server.got().len(), 4);
+    for letter in [
+        Letter { to: "ada@users.example\r\nRCPT TO:<eve@evil.example>", ..LETTER },
+        Letter { to: "ada@users.example>", ..LETTER },
+        Letter { to: "", ..LETTER },
+    ] {
+        assert_eq!(mail.send(&relay, &letter).await.unwrap_err().kind, FailureKind::Recipient);
+    }
+    for letter in [
+        Letter { id: evil, ..LETTER },
+        Letter { id: "", ..LETTER },
+        Letter { id: "a>b", ..LETTER },
+        Letter { unsubscribe: Some("javascript:alert(1)"), ..LETTER },
+        Letter { unsubscribe: Some("mailto:a@b.example"), ..LETTER },
+    ] {
+        assert_eq!(mail.send(&relay, &letter).await.unwrap_err().kind, FailureKind::Letter, "{letter:?}");
+    }
+    let unsubscribe = Some("https://a.example/\r\nBcc: eve@evil.example>?x=ü");
+    mail.send(&relay, &Letter { unsubscribe, ..LETTER }).await.unwrap();
+    let header = server.got()[4].header("List-Unsubscribe").unwrap();
+    assert_eq!(header, "<https://a.example/Bcc:%20eve@evil.example%3E?x=%C3%BC>");
+}
+
+#[tokio::test]
+async fn a_letter_has_at_most_256_kib() {
+    let server = Server::start().await;
+    let (mail, relay) = (mail(), relay(&server.url()));
+    mail.send(&relay, &Letter { text: &"a b ".repeat(60_000), ..LETTER }).await.unwrap();
+    for text in ["a b ".repeat(70_000), "ü ".repeat(70_000)] {
+        let failure = mail.send(&relay, &Letter { text: &text, ..LETTER }).await.unwrap_err();
+        assert_eq!((failure.kind, &*failure.told), (FailureKind::Letter, "the letter has more than 256 KiB"));
+    }
+    mail.send(&relay, &Letter { text: &"\n".repeat(120_000), ..LETTER }).await.unwrap();
+    assert_eq!(server.got().len(), 2);
+}
+
+#[test]
+fn an_address_is_kept_in_one_way() {
+    let long = format!("{}@{}.example", "a".repeat(64), "b".repeat(60));
+    for (text, kept) in [
+        ("ada@example.com", "ada@example.com"),
+        ("Ada.L+x_y-z@EXAMPLE.com", "Ada.L+x_y-z@example.com"),
+        ("ada@bücher.example", "ada@xn--bcher-kva.example"),
+        ("root@localhost", "root@localhost"),
+        (&long, &long),
+    ] {
+        assert_eq!(address(text).unwrap(), kept);
+    }
+    for wrong in [
+        "",
+        "ada",
+        "@example.com",
+        "ada@",
+        "ada@@example.com",
+        "ada@example.com@",
+        "a b@example.com",
+        "ada @example.com",
+        "ada@ example.com",
+        " ada@example.com",
+        "ada@exam\tple.com",
+        "ada@example.com\r\nBcc: eve@evil.example",
+        "ada\r\n@example.com",
+        "\"ada\"@example.com",
+        "ada(comment)@example.com",
+        "ada@example.com(comment)",
+        "Ada <ada@example.com>",
+        "<ada@example.com>",
+        "ada@example.com,eve@example.com",
+        ".ada@example.com",
+        "ada.@example.com",
+        "a..b@example.com",
+        "ädä@example.com",
+        "ada@[127.0.0.1]",
+        "ada@127.0.0.1",
+        "ada@2130706433",
+        "ada@example.com.",
+        "ada@example..com",
+        "ada@example.com/x",
+        "ada@exam%70le.com",
+        "ada@example.com:25",
+        &format!("{}@example.com", "a".repeat(65)),
+        &format!("ada@{}.example", "b".repeat(64)),
+        &format!("ada@{}example", "b.".repeat(130)),
+    ] {
+        assert!(address(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_relay_is_read_from_its_url() {
+    let read = |url: &str| Relay::read(url, "noreply@shop.example", None);
+    for (url, door) in [
+        ("smtps://a:b@mail.example", "mail.example:465 (Always)"),
+        ("smtps://mail.example:2465/", "mail.example:2465 (Always)"),
+        ("smtp://Mail.Example", "mail.example:587 (Required)"),
+        ("smtp://a:b@bücher.example?tls=required", "xn--bcher-kva.example:587 (Required)"),
+        ("smtp://mail.example:25?tls=opportunistic", "mail.example:25 (Opportunistic)"),
+        ("smtp://a:b@0x7f.1:25?tls=none", "127.0.0.1:25 (None)"),
+        ("smtp://[2a00:1450::1]", "[2a00:1450::1]:587 (Required)"),
+    ] {
+        assert_eq!(format!("{:?}", read(url).unwrap().door()), door, "{url}");
+    }
+    for (url, words) in [
+        ("", "must be a URL such as"),
+        ("mail.example", "must be a URL such as"),
+        ("smtps://", "must be a URL such as"),
+        ("smtps://mail.example/x", "must be a URL such as"),
+        ("smtps://mail.example/#x", "must be a URL such as"),
+        ("smtps://mail.example:0", "must be a URL such as"),
+        ("smtps://256.1.1.1", "must be a URL such as"),
+        ("https://mail.example", "must begin with smtps: or smtp:"),
+        ("smtps://mail.example?tls=none", "is always encrypted"),
+        ("smtp://mail.example?tls=maybe", "nothing after the ?"),
+        ("smtp://mail.example?tls=none&x=1", "nothing after the ?"),
+        ("smtps://mail .example", "white space"),
+        ("smtps://hunter2@mail.example", "both a user name and a password"),
+        ("smtps://:hunter2@mail.example", "both a user name and a password"),
+        ("smtps://a:hunter2%00@mail.example", "both a user name and a password"),
+        ("smtps://a:hunter2%ff@mail.example", "both a user name and a password"),
+        ("smtp://a:hunter2@mail.example?tls=opportunistic", "tls=required is needed"),
+    ] {
+        let told = read(url).unwrap_err().to_string();
+        assert!(told.starts_with("`url`") && told.contains(words) && !told.contains("hunter2"), "{url}: {told}");
+    }
+    for (from, reply_to, field) in [
+        ("shop", None, "`from`"),
+        ("Shop\r\nBcc: x <a@b.example>", None, "`from`"),
+        ("a@b.example", Some("x"), "`replyTo`"),
+    ] {
+        let told = Relay::read("smtps://mail.example", from, reply_to).unwrap_err().to_string();
+        assert!(told.starts_with(field), "{told}");
+    }
+}
+
+#[test]
+fn a_page_escapes_what_it_is_given() {
+    let all = Page {
+        title: "<b>Sale</b> & \"more\"",
+        body: "One <script>alert(1)</script>\nsecond line\n\n \n\nTwo {{ 7 * 7 }}",
+        link: Some(("https://shop.example/?a=\"><script>&b=2", "Open \"it\"")),
+        unsubscribe: Some(("https://tidings.example/u/x", "No more of these")),
+        language: Some("en"),
+    };
+    let html = page(&all).unwrap();
+    assert!(html.contains("&lt;b&gt;Sale") && html.contains("{{ 7 * 7 }}") && !html.contains("<script"), "{html}");
+    assert_eq!((html.matches("<p ").count(), html.matches("<br>").count(), html.matches("<a ").count()), (2, 1, 2));
+    assert!(html.contains("dir=\"ltr\"") && html.contains("lang=\"en\"") && html.contains("max-width: 600px"));
+    assert!(html.len() < 10_000, "{} bytes", html.len());
+    for evil in ["javascript:alert(1)", "data:text/html,x", "vbscript:x", " JavaScript:alert(1)", "/relative", ""] {
+        let html = page(&Page { link: Some((evil, "x")), unsubscribe: Some((evil, "x")), ..all }).unwrap();
+        assert!(!html.contains("<a "), "{evil}");
+    }
+    let html = page(&Page { language: Some("ar\" onload=\"x"), body: "", ..all }).unwrap();
+    assert!(html.contains("lang=\"en\"") && !html.contains("<p "), "{html}");
+    for (language, direction) in
+        [("ar-EG", "rtl"), ("he", "rtl"), ("FA", "rtl"), ("uz-Arab", "rtl"), ("ur-Latn", "ltr"), ("zh-Hans-CN", "ltr")]
+    {
+        let html = page(&Page { language: Some(language), ..all }).unwrap();
+        assert!(html.contains(&format!("<html lang=\"{language}\" dir=\"{direction}\">")), "{language}");
+    }
+}

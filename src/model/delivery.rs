@@ -1,0 +1,132 @@
+//! How often, and when, what goes to somebody else's server is tried.
+
+use entity::delivery::Event;
+
+use crate::clock::Millis;
+
+/// The time from each attempt that failed to the next one, in milliseconds. After the last of them it is given up.
+const STEPS: [Millis; 8] = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000];
+
+/// Failures in a row after which nothing is tried for a while.
+pub const FAILURES: i64 = 5;
+
+/// How long nothing is tried then, in milliseconds, at first and at the most.
+const OPEN: (Millis, Millis) = (30_000, 900_000);
+
+/// After so long without anything but failures an endpoint is disabled, in milliseconds: five days.
+pub const HOPELESS: Millis = 432_000_000;
+
+/// All events, by the names that receivers see.
+pub const EVENTS: [(Event, &str); 6] = [
+    (Event::Published, "notification.published"),
+    (Event::Retracted, "notification.retracted"),
+    (Event::Amended, "notification.amended"),
+    (Event::Expired, "notification.expired"),
+    (Event::Disabled, "endpoint.disabled"),
+    (Event::Ping, "test.ping"),
+];
+
+/// What receivers call an event.
+pub fn name(event: Event) -> &'static str {
+    EVENTS.iter().find(|(of, _)| *of == event).map_or("", |(_, name)| name)
+}
+
+/// How long to wait after so many attempts; nothing where it is given up. `chance` from 0 to 999 makes it up to a fifth shorter or
+/// longer, so that what failed together does not come again together. Where the receiver has said when, that counts within one to
+/// two of the steps.
+pub fn wait(attempts: i64, chance: u16, retry_after: Option<Millis>) -> Option<Millis> {
+    let step = *STEPS.get(usize::try_from(attempts - 1).ok()?)?;
+    if let Some(asked) = retry_after {
+        return Some(asked.clamp(step, 2 * step));
+    }
+    Some(step * 4 / 5 + step * 2 / 5 * Millis::from(chance.min(999)) / 999)
+}
+
+/// How an endpoint has been of late, by which it is decided whether it is tried at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Failures in a row; from the fifth on, those of attempts that found out whether it is back.
+    pub failures: i64,
+    /// Until then nothing is tried.
+    pub open_until: Millis,
+    /// Since when nothing but failures has been.
+    pub failing_since: Option<Millis>,
+}
+
+impl Health {
+    /// Notes an attempt that succeeded.
+    pub fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Notes one that failed. Those that were under way with the fifth count no more.
+    pub fn failed(&mut self, now: Millis) {
+        self.failing_since.get_or_insert(now);
+        if self.is_open(now) {
+            return;
+        }
+        self.failures += 1;
+        if self.failures >= FAILURES {
+            let doublings = (self.failures - FAILURES).min(10);
+            self.open_until = now + (OPEN.0 << doublings).min(OPEN.1);
+        }
+    }
+
+    /// Whether nothing is to be tried now.
+    pub fn is_open(&self, now: Millis) -> bool {
+        self.open_until > now
+    }
+
+    /// Whether a single attempt has to find out first whether it is back.
+    pub fn is_probed(&self) -> bool {
+        self.failures >= FAILURES
+    }
+
+    /// Whether it has failed for too long to go on.
+    pub fn is_hopeless(&self, now: Millis) -> bool {
+        self.failing_since.is_some_and(|since| now - since >= HOPELESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOPELESS, Health, wait};
+
+    #[test]
+    fn it_is_tried_nine_times_with_longer_and_longer_pauses() {
+        let pauses: Vec<_> =
+            (1..).map_while(|attempts| wait(attempts, 500, None)).map(|millis| millis / 1000).collect();
+        assert_eq!(pauses, [5, 60, 300, 1800, 7201, 18003, 36007, 36007]);
+        assert_eq!([0, 999].map(|chance| wait(2, chance, None)), [Some(48_000), Some(72_000)]);
+        assert_eq!([wait(0, 0, None), wait(9, 0, None)], [None, None]);
+    }
+
+    #[test]
+    fn a_receiver_may_ask_for_up_to_twice_the_pause() {
+        for (asked, given) in [(0, 5_000), (7_000, 7_000), (3_600_000, 10_000), (-1, 5_000)] {
+            assert_eq!(wait(1, 0, Some(asked)), Some(given));
+        }
+    }
+
+    #[test]
+    fn five_failures_open_it_for_longer_and_longer_and_a_success_closes_it() {
+        let (mut health, mut now) = (Health::default(), 1_000_000);
+        for _ in 0..4 {
+            health.failed(now);
+            assert!(!health.is_open(now) && !health.is_probed());
+        }
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            health.failed(now);
+            health.failed(now);
+            assert!(health.is_open(now) && health.is_probed());
+            pauses.push((health.open_until - now) / 1000);
+            now = health.open_until;
+        }
+        assert_eq!(pauses, [30, 60, 120, 240, 480, 900, 900]);
+        assert_eq!(health.failing_since, Some(1_000_000));
+        assert!(!health.is_hopeless(1_000_000 + HOPELESS - 1) && health.is_hopeless(1_000_000 + HOPELESS));
+        health.succeeded();
+        assert_eq!(health, Health::default());
+    }
+}

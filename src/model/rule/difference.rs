@@ -1,0 +1,138 @@
+//! What a result says that is not known yet.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+
+use super::row::Row;
+use crate::clock::Millis;
+
+/// A row that was found before and has not gone since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub content_hash: i64,
+    /// What was raised; nothing for what was there at the first run.
+    pub notification: Option<i64>,
+    pub raised_at: Millis,
+    /// The number of the complete run in which it was first missing.
+    pub missing_from: Option<i64>,
+}
+
+/// By what rows are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// The number of this complete run. Nothing where only some rows were reported, so that none can be missing.
+    pub complete_no: Option<i64>,
+    /// Complete runs in a row without it, until a row counts as gone.
+    pub resolve_after: i64,
+    pub amends: bool,
+    /// What was raised at this instant or before is raised again.
+    pub repeats_before: Option<Millis>,
+}
+
+/// What is to be done. Places are those of the rows found; keys are hashes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    pub new: Vec<usize>,
+    pub repeated: Vec<usize>,
+    pub changed: Vec<usize>,
+    /// They were missing, but not for long enough.
+    pub back: Vec<String>,
+    /// They are missing for the first time, but that is not enough.
+    pub missing: Vec<String>,
+    pub gone: Vec<String>,
+}
+
+/// Compares what was found with what is known.
+///
+/// Doing part of what it says and comparing again says the rest, so it does not matter where that is cut off: rows that are missing
+/// are counted by the numbers of complete runs, and a run that was cut off has the number of the next one.
+pub fn difference<S: BuildHasher>(known: &HashMap<String, Known, S>, found: &[Row], how: How) -> Difference {
+    let mut all = Difference::default();
+    let mut seen: HashSet<&str> = HashSet::with_capacity(found.len());
+    for (place, row) in found.iter().enumerate() {
+        seen.insert(&row.key_hash);
+        let Some(of) = known.get(&row.key_hash) else {
+            all.new.push(place);
+            continue;
+        };
+        if of.missing_from.is_some() {
+            all.back.push(row.key_hash.clone());
+        }
+        if of.notification.is_none() {
+            continue;
+        }
+        if how.repeats_before.is_some_and(|before| of.raised_at <= before) {
+            all.repeated.push(place);
+        } else if how.amends && of.content_hash != row.content_hash {
+            all.changed.push(place);
+        }
+    }
+    let Some(now) = how.complete_no else { return all };
+    for (key, of) in known.iter().filter(|(key, _)| !seen.contains(key.as_str())) {
+        if now - of.missing_from.unwrap_or(now) + 1 >= how.resolve_after {
+            all.gone.push(key.clone());
+        } else if of.missing_from.is_none() {
+            all.missing.push(key.clone());
+        }
+    }
+    all.missing.sort_unstable();
+    all.gone.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::rule::columns::Columns;
+
+    const HOW: How = How { complete_no: Some(7), resolve_after: 1, amends: true, repeats_before: None };
+
+    fn known(notification: Option<i64>) -> Known {
+        Known { content_hash: 1, notification, raised_at: 1000, missing_from: None }
+    }
+
+    fn found(rows: &[(&str, i64)]) -> Vec<Row> {
+        let row = |(key, content_hash): &(&str, i64)| Row {
+            columns: Columns::new(),
+            key_hash: (*key).to_owned(),
+            content_hash: *content_hash,
+        };
+        rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn what_is_new_changed_or_gone_is_told() {
+        let before = HashMap::from([("a", 1), ("b", 2), ("c", 3)].map(|(key, of)| (key.to_owned(), known(Some(of)))));
+        let rows = found(&[("b", 1), ("c", 2), ("d", 1)]);
+        let all = difference(&before, &rows, HOW);
+        assert_eq!((all.new, all.changed, all.gone), (vec![2], vec![1], vec!["a".to_owned()]));
+        let all = difference(&before, &rows, How { amends: false, ..HOW });
+        assert_eq!((all.new, all.changed), (vec![2], vec![]));
+        let all = difference(&before, &rows, How { complete_no: None, ..HOW });
+        assert_eq!((all.new, all.changed, all.gone), (vec![2], vec![1], vec![]));
+        assert_eq!(difference(&before, &found(&[("a", 1), ("b", 1), ("c", 1)]), HOW), Difference::default());
+    }
+
+    #[test]
+    fn a_row_is_gone_after_as_many_complete_runs_as_was_said() {
+        let how = |complete_no| How { complete_no: Some(complete_no), resolve_after: 3, ..HOW };
+        let mut before = HashMap::from([("a".to_owned(), known(Some(1)))]);
+        assert_eq!(difference(&before, &[], how(7)).missing, ["a"]);
+        before.get_mut("a").expect("it is there").missing_from = Some(7);
+        // Cut off, and run again under the same number.
+        assert_eq!(difference(&before, &[], how(7)), Difference::default());
+        assert_eq!(difference(&before, &[], how(8)), Difference::default());
+        assert_eq!(difference(&before, &[], how(9)).gone, ["a"]);
+        assert_eq!(difference(&before, &found(&[("a", 1)]), how(9)).back, ["a"]);
+    }
+
+    #[test]
+    fn what_stays_is_repeated_but_for_what_was_there_at_first() {
+        let before = HashMap::from([("a".to_owned(), known(Some(1))), ("b".to_owned(), known(None))]);
+        let rows = found(&[("a", 2), ("b", 2)]);
+        let all = difference(&before, &rows, How { repeats_before: Some(1000), ..HOW });
+        assert_eq!((all.repeated, all.changed), (vec![0], vec![]));
+        let all = difference(&before, &rows, How { repeats_before: Some(999), ..HOW });
+        assert_eq!((all.repeated, all.changed), (vec![], vec![0]));
+    }
+}

@@ -1,0 +1,178 @@
+//! Rules: which rows ought not to be there, and what is said about each.
+
+mod columns;
+mod difference;
+mod row;
+mod schedule;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use super::alarm::Alarm;
+use super::check;
+use crate::clock::Millis;
+use crate::error::{Error, Result};
+
+pub use columns::{Columns, text};
+pub use difference::{Difference, How, Known, difference};
+pub use row::{Row, at, rows};
+pub use schedule::Schedule;
+pub use words::Words;
+
+/// The most columns of a key.
+const KEY_COLUMNS: usize = 8;
+/// The most bytes of a query.
+const SQL_BYTES: usize = 16 * 1024;
+/// The most new rows of a run that may be raised.
+pub const MOST_NEW: usize = 10_000;
+/// The most complete runs without a row until it counts as gone.
+const RUNS: i64 = 100;
+/// The shortest time after which a row is raised again, in milliseconds.
+const REPEAT: Millis = 60_000;
+/// The longest, a year.
+const LONGEST: Millis = 366 * 24 * 3_600_000;
+
+/// All that a tenant says of a rule, but for its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// Code of the type of what it raises, whose template renders it.
+    pub message_type: String,
+    /// Where its rows come from; others report them where there is none.
+    pub scan: Option<Scan>,
+    /// The columns that say which row it is.
+    pub key: Vec<String>,
+    pub audience: Audience,
+    pub resolve: Resolve,
+    /// Complete runs in a row without it, until a row counts as gone.
+    pub resolve_after: i64,
+    /// Whether a changed row amends what was raised.
+    pub amends: bool,
+    /// After how many milliseconds a row that stays is raised again.
+    pub repeat_after: Option<Millis>,
+    pub first_run: FirstRun,
+    /// More new rows than this in one run pause it.
+    pub max_new: usize,
+    /// Whom it tells that it has failed, or paused by itself.
+    pub alarm: Option<Alarm>,
+}
+
+/// A query that is run from time to time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scan {
+    /// Name of a source of the server's.
+    pub source: String,
+    pub sql: String,
+    pub schedule: String,
+    pub time_zone: String,
+    /// In milliseconds.
+    pub timeout: Option<Millis>,
+}
+
+/// Who hears of a row. Words may name columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Audience {
+    Everyone,
+    /// The subscribers of an action on a target.
+    Reminder {
+        target_type: Words,
+        target_id: Words,
+        action: Words,
+    },
+    /// The user whose id is in this column.
+    UserColumn(String),
+    /// The group whose code is in this column.
+    GroupColumn(String),
+}
+
+/// What becomes of a notification when its row is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resolve {
+    /// It is taken back.
+    #[default]
+    Retract,
+    Keep,
+}
+
+/// What becomes of what is there at the first complete run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FirstRun {
+    /// It is remembered.
+    #[default]
+    Baseline,
+    Raise,
+}
+
+impl Definition {
+    /// By what rows are compared in a run that begins at `now`; `complete_no` is its number where it is a complete one.
+    pub fn how(&self, complete_no: Option<i64>, now: Millis) -> How {
+        How {
+            complete_no,
+            resolve_after: self.resolve_after,
+            amends: self.amends,
+            repeats_before: self.repeat_after.map(|after| now - after),
+        }
+    }
+
+    /// Refuses what is no rule.
+    pub fn check(&self) -> Result<()> {
+        check::count("key", self.key.len(), KEY_COLUMNS)?;
+        if self.key.is_empty() {
+            return Err(Error::bad_input("key", "must name at least one column"));
+        }
+        check::codes("key", &self.key)?;
+        if let Some(place) = (1..self.key.len()).find(|place| self.key[..*place].contains(&self.key[*place])) {
+            return Err(Error::bad_input(format!("key[{place}]"), "is named twice"));
+        }
+        if let Some(scan) = &self.scan {
+            scan.check().map_err(|error| error.within("scan"))?;
+        }
+        self.audience.check().map_err(|error| error.within("audience"))?;
+        within("resolveAfter", self.resolve_after, 1, RUNS)?;
+        if let Some(after) = self.repeat_after {
+            within("repeatAfterSeconds", after / 1000, REPEAT / 1000, LONGEST / 1000)?;
+        }
+        within("maxNew", self.max_new, 1, MOST_NEW)?;
+        self.alarm.as_ref().map_or(Ok(()), |alarm| check::code("alarm.group", &alarm.group))
+    }
+}
+
+impl Scan {
+    fn check(&self) -> Result<()> {
+        check::body("sql", &self.sql, SQL_BYTES)?;
+        if self.sql.trim().is_empty() {
+            return Err(Error::bad_input("sql", "must be a SELECT"));
+        }
+        if let Some(timeout) = self.timeout {
+            within("timeoutMs", timeout, 1, 3_600_000)?;
+        }
+        self.schedule().map(drop)
+    }
+
+    /// When it is run.
+    pub fn schedule(&self) -> Result<Schedule> {
+        Schedule::parse(&self.schedule, &self.time_zone)
+    }
+}
+
+impl Audience {
+    fn check(&self) -> Result<()> {
+        match self {
+            Self::Everyone => Ok(()),
+            Self::UserColumn(column) => check::code("userColumn", column),
+            Self::GroupColumn(column) => check::code("groupColumn", column),
+            Self::Reminder { target_type, target_id, action } => {
+                let words = [("targetType", target_type), ("targetId", target_id), ("action", action)];
+                words.into_iter().try_for_each(|(field, words)| {
+                    check::code(field, words.text()).map_err(|error| error.within("reminder"))
+                })
+            }
+        }
+    }
+}
+
+fn within<N: Copy + PartialOrd + std::fmt::Display>(field: &str, number: N, least: N, most: N) -> Result<()> {
+    if number < least || number > most {
+        return Err(Error::bad_input(field, format!("must be {least} to {most}, not {number}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Rows of a result, and what tells them apart.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::columns::{Columns, text};
+use crate::error::{Error, Result};
+use crate::model::check;
+use crate::model::fingerprint::fingerprint;
+
+/// A row of a result.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub columns: Columns,
+    /// 128 bits of a SHA-256 of its key, as text.
+    pub key_hash: String,
+    /// 64 bits of a SHA-256 of all its columns, in whatever order they came.
+    pub content_hash: i64,
+}
+
+impl Row {
+    /// The columns that say which row it is.
+    pub fn key(&self, columns: &[String]) -> Columns {
+        columns.iter().filter_map(|column| Some((column.clone(), self.columns.get(column)?.clone()))).collect()
+    }
+}
+
+/// The rows of a result; refused where two have the same key, or one has none, or is too large for a notification.
+pub fn rows(all: Vec<Columns>, key: &[String]) -> Result<Vec<Row>> {
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(all.len());
+    let mut rows = Vec::with_capacity(all.len());
+    for (place, columns) in all.into_iter().enumerate() {
+        let row = row(columns, key).map_err(|error| error.within(&at(place)))?;
+        if let Some(other) = places.insert(row.key_hash.clone(), place) {
+            return Err(Error::bad_input(at(place), format!("has the same key as the row at {other}")));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// How errors call a row.
+pub fn at(place: usize) -> String {
+    format!("rows[{place}]")
+}
+
+fn row(columns: Columns, key: &[String]) -> Result<Row> {
+    let mut said = Sha256::new();
+    for column in key {
+        let text = text(&columns, column)?;
+        check::body(column, &text, check::BODY_BYTES / 8)?;
+        said.update(u64::try_from(text.len()).map_err(Error::internal)?.to_be_bytes());
+        said.update(text);
+    }
+    let key_hash = URL_SAFE_NO_PAD.encode(&said.finalize()[..16]);
+    let written = serde_json::to_string(&columns).map_err(Error::internal)?;
+    check::body("", &written, check::BODY_BYTES)?;
+    let mut sorted: Vec<(&String, &Value)> = columns.iter().collect();
+    sorted.sort_by_key(|(column, _)| *column);
+    let content_hash = fingerprint(&serde_json::to_vec(&sorted).map_err(Error::internal)?);
+    Ok(Row { columns, key_hash, content_hash })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(all: &[Value], key: &[&str]) -> Result<Vec<Row>> {
+        let all = all.iter().map(|row| row.as_object().expect("a row is an object").clone()).collect();
+        rows(all, &key.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn rows_are_told_apart_by_their_keys_and_changes_by_the_rest() {
+        let all = [json!({ "a": "1", "b": "23", "c": 1 }), json!({ "a": "12", "b": "3", "c": 1 })];
+        let first = read(&all, &["a", "b"]).expect("they have keys");
+        assert_ne!(first[0].key_hash, first[1].key_hash);
+        let other = read(&[json!({ "c": 2, "b": "23", "a": "1" })], &["a", "b"]).expect("it has a key");
+        assert_eq!(other[0].key_hash, first[0].key_hash);
+        assert_ne!(other[0].content_hash, first[0].content_hash);
+        let same = read(&[json!({ "c": 1, "b": "23", "a": "1" })], &["a", "b"]).expect("it has a key");
+        assert_eq!(same[0].content_hash, first[0].content_hash);
+        // As it is in the database that holds it, whichever driver says so.
+        assert_eq!(
+            read(&[json!({ "a": 1 })], &["a"]).expect("a key")[0].key_hash,
+            read(&[json!({ "a": "1" })], &["a"]).expect("a key")[0].key_hash
+        );
+    }
+
+    #[test]
+    fn rows_that_are_none_are_named() {
+        let large = "x".repeat(20_000);
+        for (all, field) in [
+            (vec![json!({ "a": 1 }), json!({ "a": null })], "rows[1].a"),
+            (vec![json!({ "b": 1 })], "rows[0].a"),
+            (vec![json!({ "a": [1] })], "rows[0].a"),
+            (vec![json!({ "a": 1 }), json!({ "a": 2 }), json!({ "a": 1 })], "rows[2]"),
+            (vec![json!({ "a": 1, "b": large })], "rows[0]"),
+        ] {
+            let refused = read(&all, &["a"]).expect_err(field);
+            assert!(matches!(&refused, Error::BadInput { field: of, .. } if of == field), "{field}: {refused:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is sent to a webhook besides its body, so that the receiver knows who sent it: Standard Webhooks
+//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>).
+
+use std::fmt::{self, Debug, Formatter};
+use std::ops::RangeInclusive;
+
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::clock::Millis;
+use crate::error::{Error, Result};
+
+/// What a secret begins with, so that it is recognised where it should not be.
+const PREFIX: &str = "whsec_";
+/// The bytes of a secret.
+const SECRET_BYTES: RangeInclusive<usize> = 24..=64;
+
+/// What a tenant's endpoint and we know. Its `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningSecret(Vec<u8>);
+
+impl Debug for SigningSecret {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningSecret")
+    }
+}
+
+impl SigningSecret {
+    /// A new one, of 32 bytes of chance.
+    pub fn random() -> Result<Self> {
+        let mut bytes = vec![0; 32];
+        getrandom::fill(&mut bytes).map_err(Error::internal)?;
+        Ok(Self(bytes))
+    }
+
+    /// Of what `text` made: `whsec_` and 24 to 64 bytes in base64. Nothing where it is none.
+    pub fn read(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text.strip_prefix(PREFIX)?).ok()?;
+        SECRET_BYTES.contains(&bytes.len()).then_some(Self(bytes))
+    }
+
+    /// As receivers are given it.
+    pub fn text(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(&self.0))
+    }
+
+    /// `v1,` and HMAC-SHA256 of id, seconds and body in base64.
+    fn sign(&self, id: &str, seconds: &str, body: &[u8]) -> String {
+        let mut signing = hmac::Context::with_key(&hmac::Key::new(HMAC_SHA256, &self.0));
+        for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
+            signing.update(part);
+        }
+        format!("v1,{}", STANDARD.encode(signing.sign()))
+    }
+}
+
+/// The headers of an attempt, made now: with a signature for each secret, of which there are two while one replaces the other.
+///
+/// The id is the same in each attempt at the same delivery, and has no dot.
+pub fn headers(id: &str, now: Millis, body: &[u8], secrets: &[SigningSecret]) -> [(&'static str, String); 3] {
+    debug_assert!(!id.contains('.'), "it would not be clear where the id ends");
+    let seconds = now.div_euclid(1000).to_string();
+    let signatures: Vec<_> = secrets.iter().map(|secret| secret.sign(id, &seconds, body)).collect();
+    [("webhook-id", id.to_owned()), ("webhook-signature", signatures.join(" ")), ("webhook-timestamp", seconds)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SigningSecret, headers};
+
+    /// The one of the specification's own libraries (`libraries/go/webhook_test.go` of standard-webhooks, `TestWebhookSign`).
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+    const BODY: &[u8] = br#"{"test": 2432232314}"#;
+    const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+
+    #[test]
+    fn a_signature_is_that_of_the_specification() {
+        let secret = SigningSecret::read(SECRET).unwrap();
+        let [id, signature, timestamp] = headers(ID, 1_614_265_330_999, BODY, &[secret]);
+        assert_eq!(id, ("webhook-id", ID.to_owned()));
+        assert_eq!(timestamp, ("webhook-timestamp", "1614265330".to_owned()), "whole seconds, the one that has begun");
+        assert_eq!(signature, ("webhook-signature", SIGNATURE.to_owned()));
+    }
+
+    #[test]
+    fn whoever_changes_anything_changes_the_signature() {
+        let of = |id, now, body, secret| headers(id, now, body, &[SigningSecret::read(secret).unwrap()])[1].1.clone();
+        let other = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSx";
+        for signature in [
+            of("msg_", 1_614_265_330_000, BODY, SECRET),
+            of(ID, 1_614_265_331_000, BODY, SECRET),
+            of(ID, 1_614_265_330_000, b"{}", SECRET),
+            of(ID, 1_614_265_330_000, BODY, other),
+        ] {
+            assert_ne!(signature, SIGNATURE);
+        }
+    }
+
+    #[test]
+    fn while_one_secret_replaces_another_each_signs() {
+        let secrets = [SigningSecret::random().unwrap(), SigningSecret::read(SECRET).unwrap()];
+        let [_, (_, signatures), _] = headers(ID, 1_614_265_330_000, BODY, &secrets);
+        let (first, second) = signatures.split_once(' ').unwrap();
+        assert!(first.starts_with("v1,") && first.len() == SIGNATURE.len() && first != SIGNATURE);
+        assert_eq!(second, SIGNATURE);
+    }
+
+    #[test]
+    fn a_secret_is_of_24_to_64_bytes_and_shown_to_nobody_by_mistake() {
+        let secret = SigningSecret::random().unwrap();
+        assert_eq!(SigningSecret::read(&secret.text()).as_ref(), Some(&secret));
+        assert_ne!(SigningSecret::random().unwrap(), secret);
+        assert_eq!(secret.text().len(), 6 + 44);
+        assert_eq!(format!("{secret:?}"), "SigningSecret");
+        let of = |bytes: usize| SigningSecret::read(&SigningSecret(vec![7; bytes]).text()).is_some();
+        assert_eq!([23, 24, 64, 65].map(of), [false, true, true, false]);
+        for wrong in [
+            "",
+            "whsec_",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_no base64",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
+        ] {
+            assert_eq!(SigningSecret::read(wrong), None, "{wrong}");
+        }
+    }
+}

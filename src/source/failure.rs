@@ -1,0 +1,268 @@
+//! Why a source gave no answer, in words for whoever wrote the statement.
+
+use std::fmt::{self, Display, Formatter};
+
+use sqlx::mysql::MySqlDatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
+use sqlx::sqlite::SqliteError;
+
+use crate::error::{without_quoted, words_of};
+
+/// What somebody could do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Nothing answers there, or it is going down or has no room: it may pass.
+    Unreachable,
+    /// We, or the source, do not let this be done.
+    Refused,
+    /// It took longer than it may, with what it waited for.
+    TimedOut,
+    /// The statement, or what it found, is to blame.
+    Failed,
+}
+
+/// Nothing was found out, not even that there is nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// The source's own code: a SQLSTATE, or the number of MySQL or SQLite.
+    pub code: Option<String>,
+    /// Which character of the statement is to blame; the first is 1.
+    pub position: Option<usize>,
+    /// For whoever may write statements: it shows no value of a row, no URL and no password.
+    pub message: String,
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(code) = &self.code {
+            write!(f, " ({code})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, code: None, position: None, message: message.into() }
+    }
+
+    pub(super) fn refused(message: impl Into<String>, position: Option<usize>) -> Self {
+        Self { position, ..Self::new(FailureKind::Refused, message) }
+    }
+
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Failed, message)
+    }
+
+    pub(super) fn timed_out() -> Self {
+        Self::new(FailureKind::TimedOut, "the source took longer than it may")
+    }
+
+    pub(super) fn no_connection() -> Self {
+        Self::new(FailureKind::TimedOut, "all connections to the source were in use for as long as this may take")
+    }
+
+    pub(super) fn no_answer() -> Self {
+        Self::new(FailureKind::TimedOut, "nothing answered in time")
+    }
+
+    pub(super) fn closing() -> Self {
+        Self::new(FailureKind::Unreachable, "the server is being stopped")
+    }
+
+    /// Of what met the statement as it ran, which may be values of rows: with `…` in the place of what is quoted, and of numbers.
+    pub(super) fn without_values(self) -> Self {
+        let mut message = String::with_capacity(self.message.len());
+        let mut is_number = false;
+        for char in without_quoted(&self.message, &['"', '\'']).chars() {
+            if char.is_ascii_digit() {
+                if !is_number {
+                    message.push('…');
+                }
+            } else {
+                message.push(char);
+            }
+            is_number = char.is_ascii_digit();
+        }
+        Self { message, ..self }
+    }
+
+    /// For those who may know that it does not answer, and not where it is, or by what name we came.
+    #[must_use]
+    pub fn in_short(self) -> Self {
+        let message = match self.kind {
+            FailureKind::Unreachable => "the source does not answer",
+            FailureKind::Refused => "the source does not let us in",
+            FailureKind::TimedOut => "the source does not answer in time",
+            FailureKind::Failed => "the source cannot be used",
+        };
+        Self { message: message.into(), ..self }
+    }
+
+    /// Of what a driver says about a statement; `place` knows which character was written where the source sees another.
+    pub(super) fn of(cause: &sqlx::Error, place: impl FnOnce(usize) -> Option<usize>) -> Self {
+        let said = cause.as_database_error().and_then(|cause| cause.try_downcast_ref::<PgDatabaseError>());
+        let seen = match said.and_then(PgDatabaseError::position) {
+            Some(PgErrorPosition::Original(seen)) => Some(seen),
+            _ => None,
+        };
+        Self { position: seen.and_then(place), ..Self::from(cause) }
+    }
+}
+
+impl From<&sqlx::Error> for Failure {
+    fn from(cause: &sqlx::Error) -> Self {
+        let Some(said) = cause.as_database_error() else {
+            let kind = match cause {
+                sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
+                    FailureKind::Unreachable
+                }
+                _ => FailureKind::Failed,
+            };
+            return Self::new(kind, without_quoted(&words_of(cause), &['"']));
+        };
+        let message = said.message();
+        let (kind, code, message) = if let Some(said) = said.try_downcast_ref::<PgDatabaseError>() {
+            (of_sqlstate(said.code()), said.code().to_owned(), words_of_postgres(said.code(), message))
+        } else if let Some(said) = said.try_downcast_ref::<MySqlDatabaseError>() {
+            (of_mysql(said.number()), said.number().to_string(), words_of_mysql(said.number(), message))
+        } else {
+            let code =
+                said.try_downcast_ref::<SqliteError>().and_then(|_| said.code()).unwrap_or_default().into_owned();
+            (of_sqlite(code.parse().unwrap_or_default()), code, message.to_owned())
+        };
+        Self { code: Some(code), ..Self::new(kind, message) }
+    }
+}
+
+fn of_sqlstate(code: &str) -> FailureKind {
+    match code {
+        "57014" | "55P03" | "25P03" | "25P04" => FailureKind::TimedOut,
+        "42501" | "25006" => FailureKind::Refused,
+        _ if code.starts_with("28") => FailureKind::Refused,
+        _ if code.starts_with("08") || code.starts_with("57P") || code.starts_with("53") => FailureKind::Unreachable,
+        _ => FailureKind::Failed,
+    }
+}
+
+fn of_mysql(number: u16) -> FailureKind {
+    match number {
+        1205 | 1317 | 1907 | 1969 | 3024 | 3572 => FailureKind::TimedOut,
+        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1290 | 1370 | 1698 | 1792 | 1836 => FailureKind::Refused,
+        1040 | 1041 | 1053 | 1129 | 1158..=1161 | 1203 | 1226 => FailureKind::Unreachable,
+        _ => FailureKind::Failed,
+    }
+}
+
+/// By the extended code, whose last byte is the class.
+fn of_sqlite(code: u32) -> FailureKind {
+    match code & 0xff {
+        5 | 6 | 9 => FailureKind::TimedOut,
+        8 | 23 => FailureKind::Refused,
+        10 | 14 | 26 => FailureKind::Unreachable,
+        _ => FailureKind::Failed,
+    }
+}
+
+/// Data exceptions quote what they met, and functions in PL/pgSQL raise whatever they like.
+fn words_of_postgres(code: &str, message: &str) -> String {
+    const OF_NAMES: [&str; 14] = ["08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58"];
+    if OF_NAMES.iter().any(|class| code.starts_with(class)) {
+        return message.to_owned();
+    }
+    match code.get(..2) {
+        Some("21" | "22") => without_quoted(message, &['"']),
+        _ => "the source ended the statement with an error of its own".into(),
+    }
+}
+
+/// Those whose messages are of names, statements and connections alone.
+fn words_of_mysql(number: u16, message: &str) -> String {
+    match number {
+        1040..=1046
+        | 1049
+        | 1052
+        | 1054..=1056
+        | 1060
+        | 1064
+        | 1066
+        | 1109
+        | 1111
+        | 1129
+        | 1130
+        | 1140
+        | 1142
+        | 1143
+        | 1146
+        | 1158..=1161
+        | 1203
+        | 1205
+        | 1222
+        | 1226
+        | 1227
+        | 1235
+        | 1241
+        | 1242
+        | 1247
+        | 1248
+        | 1267
+        | 1271
+        | 1290
+        | 1305
+        | 1317
+        | 1318
+        | 1356
+        | 1370
+        | 1582
+        | 1583
+        | 1698
+        | 1792
+        | 1836
+        | 1969
+        | 3024 => message.to_owned(),
+        _ => "the source ended the statement with an error of its own".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, FailureKind, of_mysql, of_sqlite, of_sqlstate, words_of_mysql, words_of_postgres};
+
+    #[test]
+    fn each_database_says_in_its_own_codes_what_could_be_done() {
+        for (code, kind) in [
+            ("57014", FailureKind::TimedOut),
+            ("42501", FailureKind::Refused),
+            ("28P01", FailureKind::Refused),
+            ("25006", FailureKind::Refused),
+            ("57P01", FailureKind::Unreachable),
+            ("53300", FailureKind::Unreachable),
+            ("42P01", FailureKind::Failed),
+        ] {
+            assert_eq!(of_sqlstate(code), kind, "{code}");
+        }
+        for (number, kind) in [(1969, FailureKind::TimedOut), (1792, FailureKind::Refused), (1064, FailureKind::Failed)]
+        {
+            assert_eq!(of_mysql(number), kind, "{number}");
+        }
+        for (code, kind) in [(9, FailureKind::TimedOut), (264, FailureKind::Refused), (1, FailureKind::Failed)] {
+            assert_eq!(of_sqlite(code), kind, "{code}");
+        }
+    }
+
+    #[test]
+    fn no_value_of_a_row_is_told() {
+        let told = words_of_postgres("22P02", "invalid input syntax for type integer: \"4711\"");
+        assert_eq!(told, "invalid input syntax for type integer: \"…\"");
+        assert!(!words_of_postgres("P0001", "the card is 4711").contains("4711"));
+        assert!(!words_of_mysql(1105, "XPATH syntax error: '4711'").contains("4711"));
+        assert_eq!(words_of_mysql(1146, "Table 'a.b' doesn't exist"), "Table 'a.b' doesn't exist");
+        let of = |message: &str| Failure::failed(message).without_values().message;
+        assert_eq!(of("date field value out of range: 2020-14-77"), "date field value out of range: …-…-…");
+        assert_eq!(of("bad JSON path: 'secret'"), "bad JSON path: '…'");
+    }
+}

@@ -1,0 +1,104 @@
+//! Hears what PostgreSQL is notified of.
+
+use std::convert::Infallible;
+use std::fmt::{self, Debug, Formatter};
+use std::io::ErrorKind;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use sqlx::Executor;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::failure::Failure;
+
+/// Notifications kept for whoever is slow to take them; then they are told that they missed some.
+const BACKLOG: usize = 64;
+
+/// How long after a failure it is tried again: at first, and at the most.
+const AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
+
+/// Whether it is still there is asked where nothing was heard for so long.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// How long it may take to say so.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// One connection that listens, from when it is first asked for until this is closed or dropped.
+pub struct Listener {
+    options: PgConnectOptions,
+    channel: String,
+    news: broadcast::Sender<Arc<str>>,
+    task: OnceLock<AbortHandle>,
+}
+
+impl Debug for Listener {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("channel", &self.channel).finish_non_exhaustive()
+    }
+}
+
+impl Listener {
+    pub fn new(options: PgConnectOptions, channel: &str) -> Self {
+        let news = broadcast::Sender::new(BACKLOG);
+        Self { options, channel: channel.to_owned(), news, task: OnceLock::new() }
+    }
+
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<str>> {
+        let receiver = self.news.subscribe();
+        self.task.get_or_init(|| {
+            tokio::spawn(listen(self.options.clone(), self.channel.clone(), self.news.clone())).abort_handle()
+        });
+        receiver
+    }
+
+    pub fn close(&self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+async fn listen(options: PgConnectOptions, channel: String, news: broadcast::Sender<Arc<str>>) {
+    let mut pause = AGAIN[0];
+    loop {
+        let Err(cause) = hear(&options, &channel, &news, &mut pause).await;
+        tracing::warn!("a source's channel {channel:?} is not heard: {}", Failure::from(&cause));
+        sleep(pause).await;
+        pause = (pause * 2).min(AGAIN[1]);
+    }
+}
+
+/// Until the connection is lost.
+async fn hear(
+    options: &PgConnectOptions,
+    channel: &str,
+    news: &broadcast::Sender<Arc<str>>,
+    pause: &mut Duration,
+) -> sqlx::Result<Infallible> {
+    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+    let mut listener = PgListener::connect_with(&pool.connect_lazy_with(options.clone())).await?;
+    listener.eager_reconnect(false);
+    listener.listen(channel).await?;
+    *pause = AGAIN[0];
+    // Whatever was notified before this listened. Nobody may wait for it any more.
+    let _ = news.send("".into());
+    loop {
+        let Ok(heard) = timeout(QUIET, listener.try_recv()).await else {
+            // A connection that broke without a word would be listened to for ever.
+            let answer = timeout(ANSWER, listener.execute("SELECT 1")).await;
+            answer.map_err(|_| sqlx::Error::Io(ErrorKind::TimedOut.into()))??;
+            continue;
+        };
+        let Some(notification) = heard? else { return Err(sqlx::Error::Io(ErrorKind::ConnectionReset.into())) };
+        let _ = news.send(notification.payload().into());
+    }
+}

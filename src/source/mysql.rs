@@ -1,0 +1,203 @@
+//! MySQL and MariaDB.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlRow};
+use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Executor, Row, Statement as _, TypeInfo, ValueRef};
+
+use super::found::{Unfit, instant, integer, json, local, natural, real, short_real, text};
+use super::server::{Checked, Server};
+use super::statement::Statement;
+
+/// What a user may have been granted that no scan needs.
+const TOO_MUCH: [&str; 11] = [
+    "ALL PRIVILEGES",
+    "ALTER",
+    "CREATE",
+    "DELETE",
+    "DROP",
+    "EXECUTE",
+    "FILE",
+    "INSERT",
+    "LOCK TABLES",
+    "SUPER",
+    "UPDATE",
+];
+
+#[derive(Debug)]
+pub struct MySql {
+    options: MySqlConnectOptions,
+}
+
+impl MySql {
+    pub fn new(url: &str) -> sqlx::Result<Self> {
+        let options = MySqlConnectOptions::from_str(url)?
+            .pipes_as_concat(false)
+            .no_engine_substitution(false)
+            .disable_statement_logging();
+        Ok(Self { options })
+    }
+}
+
+impl Server for MySql {
+    type Connection = MySqlConnection;
+    type Handle = u64;
+    type Row = MySqlRow;
+    const EXPLAIN: &'static str = "EXPLAIN FORMAT=JSON ";
+
+    async fn open(&self) -> sqlx::Result<MySqlConnection> {
+        self.options.connect().await
+    }
+
+    /// `sql_mode` decides what ends a text, which [`Statement`] has to know. MySQL and MariaDB each pass over the time-out of the
+    /// other.
+    async fn begin(connection: &mut MySqlConnection, allowed: Duration) -> sqlx::Result<u64> {
+        let (millis, seconds, whole) =
+            (allowed.as_millis().max(1), allowed.as_secs_f64().max(0.001), allowed.as_secs().max(1));
+        let words = format!(
+            "SET SESSION sql_mode = '', innodb_lock_wait_timeout = {whole}, lock_wait_timeout = {whole} \
+             /*!50708 , max_execution_time = {millis} */ /*M!100101 , max_statement_time = {seconds:.3} */"
+        );
+        sqlx::raw_sql(AssertSqlSafe(words)).execute(&mut *connection).await?;
+        sqlx::raw_sql("START TRANSACTION READ ONLY").execute(&mut *connection).await?;
+        sqlx::query_scalar("SELECT CONNECTION_ID()").fetch_one(connection).await
+    }
+
+    /// With all that it holds: named locks, too.
+    async fn cancel(&self, connection: u64) -> sqlx::Result<()> {
+        let words = AssertSqlSafe(format!("KILL {connection}"));
+        sqlx::raw_sql(words).execute(&mut self.open().await?).await.map(drop)
+    }
+
+    fn columns<'a>(
+        connection: &'a mut MySqlConnection,
+        statement: &'a Statement,
+    ) -> BoxFuture<'a, sqlx::Result<Vec<String>>> {
+        Box::pin(async move {
+            let sql = sqlx::SqlSafeStr::into_sql_str(AssertSqlSafe(statement.sql.clone()));
+            let prepared = connection.prepare_with(sql, &[]).await?;
+            Ok(prepared.columns().iter().map(|column| column.name().to_owned()).collect())
+        })
+    }
+
+    fn rows<'a>(
+        connection: &'a mut MySqlConnection,
+        statement: &'a Statement,
+        instants: &[DateTime<Utc>],
+    ) -> BoxStream<'a, sqlx::Result<MySqlRow>> {
+        let mut arguments = MySqlArguments::default();
+        for instant in instants {
+            let text = instant.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+            arguments.add(text).expect("a text can be written");
+        }
+        sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
+    }
+
+    fn value(row: &MySqlRow, index: usize) -> Result<Value, Unfit> {
+        let value = row.try_get_raw(index).map_err(|_| Unfit::Broken)?;
+        // A date of zeros is NULL, too.
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        // Also those that are compared byte by byte, which the driver calls blobs: MariaDB's JSON, and all that is `_bin`.
+        let is_text = <str as sqlx::Type<sqlx::MySql>>::compatible(&value.type_info());
+        let name = if is_text { "TEXT".to_owned() } else { value.type_info().name().to_owned() };
+        let bytes: &[u8] = row.try_get_unchecked(index).map_err(|_| Unfit::Broken)?;
+        read(&name, bytes)
+    }
+
+    fn check(connection: &mut MySqlConnection) -> BoxFuture<'_, sqlx::Result<Checked>> {
+        Box::pin(async move {
+            let version: String = sqlx::query_scalar("SELECT VERSION()").fetch_one(&mut *connection).await?;
+            let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+            let granted: Vec<String> = sqlx::query_scalar("SHOW GRANTS").fetch_all(connection).await?;
+            let granted: Vec<String> = granted
+                .iter()
+                .filter_map(|line| line.strip_prefix("GRANT ")?.split_once(" ON "))
+                .flat_map(|(rights, _)| {
+                    rights
+                        .split(',')
+                        .filter_map(|right| right.split('(').next())
+                        .map(|right| right.trim().to_uppercase())
+                })
+                .collect();
+            let may = TOO_MUCH.iter().filter(|right| granted.iter().any(|granted| granted == *right));
+            Ok(Checked { version: format!("{kind} {version}"), may: may.map(|right| (*right).to_owned()).collect() })
+        })
+    }
+}
+
+/// A value in the binary format.
+fn read(of: &str, bytes: &[u8]) -> Result<Value, Unfit> {
+    let (signed, is_unsigned) = match of.strip_suffix(" UNSIGNED") {
+        Some(signed) => (signed, true),
+        None => (of, false),
+    };
+    Ok(match signed {
+        // By convention what is declared as BOOLEAN, which MySQL does not have.
+        "BOOLEAN" => match bytes {
+            [0] => false.into(),
+            [1] => true.into(),
+            _ => integer(i8::from_le_bytes(exactly(bytes)?).into()),
+        },
+        "TINYINT" if is_unsigned => natural(u8::from_le_bytes(exactly(bytes)?).into()),
+        "SMALLINT" if is_unsigned => natural(u16::from_le_bytes(exactly(bytes)?).into()),
+        "MEDIUMINT" | "INT" if is_unsigned => natural(u32::from_le_bytes(exactly(bytes)?).into()),
+        "BIGINT" if is_unsigned => natural(u64::from_le_bytes(exactly(bytes)?)),
+        "TINYINT" => integer(i8::from_le_bytes(exactly(bytes)?).into()),
+        "SMALLINT" => integer(i16::from_le_bytes(exactly(bytes)?).into()),
+        "MEDIUMINT" | "INT" => integer(i32::from_le_bytes(exactly(bytes)?).into()),
+        "BIGINT" => integer(i64::from_le_bytes(exactly(bytes)?)),
+        "YEAR" => natural(u16::from_le_bytes(exactly(bytes)?).into()),
+        "BIT" if bytes.len() <= 8 => natural(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))),
+        "FLOAT" => short_real(f32::from_le_bytes(exactly(bytes)?)),
+        "DOUBLE" => real(f64::from_le_bytes(exactly(bytes)?)),
+        "DECIMAL" | "CHAR" | "VARCHAR" | "TINYTEXT" | "TEXT" | "MEDIUMTEXT" | "LONGTEXT" | "ENUM" | "SET" => {
+            text(bytes)?
+        }
+        "JSON" => json(bytes)?,
+        "DATE" => calendar(bytes)?.format("%Y-%m-%d").to_string().into(),
+        "DATETIME" => local(calendar(bytes)?),
+        "TIMESTAMP" => instant(calendar(bytes)?.and_utc().timestamp_micros())?,
+        "TIME" => time(bytes)?.into(),
+        other => return Err(Unfit::Type(other.to_lowercase())),
+    })
+}
+
+fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Unfit> {
+    bytes.try_into().map_err(|_| Unfit::Broken)
+}
+
+/// How many bytes follow, and of those the ones that are not zero: year, month, day, hour, minute, second, microseconds.
+fn calendar(bytes: &[u8]) -> Result<NaiveDateTime, Unfit> {
+    let (length, rest) = bytes.split_first().ok_or(Unfit::Broken)?;
+    let mut all = [0; 11];
+    all.get_mut(..rest.len()).ok_or(Unfit::Broken)?.copy_from_slice(rest);
+    if usize::from(*length) != rest.len() {
+        return Err(Unfit::Broken);
+    }
+    let [y0, y1, month, day, hour, minute, second, m0, m1, m2, m3] = all;
+    let date = NaiveDate::from_ymd_opt(u16::from_le_bytes([y0, y1]).into(), month.into(), day.into());
+    let micros = u32::from_le_bytes([m0, m1, m2, m3]);
+    date.and_then(|date| date.and_hms_micro_opt(hour.into(), minute.into(), second.into(), micros)).ok_or(Unfit::Broken)
+}
+
+/// A time of day, or how much of it: up to 838 hours, and below zero.
+fn time(bytes: &[u8]) -> Result<String, Unfit> {
+    let (_, rest) = bytes.split_first().ok_or(Unfit::Broken)?;
+    let mut all = [0; 12];
+    all.get_mut(..rest.len()).ok_or(Unfit::Broken)?.copy_from_slice(rest);
+    let [is_negative, d0, d1, d2, d3, hour, minute, second, m0, m1, m2, m3] = all;
+    let hours = u32::from_le_bytes([d0, d1, d2, d3]).saturating_mul(24).saturating_add(hour.into());
+    let sign = if is_negative == 1 { "-" } else { "" };
+    let fraction = match u32::from_le_bytes([m0, m1, m2, m3]) {
+        0 => String::new(),
+        micros => format!(".{micros:06}"),
+    };
+    Ok(format!("{sign}{hours:02}:{minute:02}:{second:02}{fraction}"))
+}

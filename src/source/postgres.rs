@@ -1,0 +1,298 @@
+//! PostgreSQL.
+
+use std::fmt::Write;
+use std::str::FromStr;
+use std::time::{Duration, Instant as Since};
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use parking_lot::Mutex;
+use serde_json::Value;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgConnection, PgRow, PgTypeInfo, PgTypeKind};
+use sqlx::{
+    Arguments, AssertSqlSafe, Column, ConnectOptions, Connection, Encode, Executor, Postgres as Driver, Row,
+    Statement as _, Type, TypeInfo, ValueRef,
+};
+
+use super::found::{Unfit, instant, integer, json, local, real, short_real, text};
+use super::server::{Checked, Server};
+use super::statement::Statement;
+
+/// Seconds from 1970 to 2000, from where PostgreSQL counts.
+const EPOCH_SECONDS: i64 = 946_684_800;
+
+/// How much longer than a statement a transaction may rest.
+const REST: Duration = Duration::from_secs(5);
+
+/// What a role may do besides reading tables. Roles of this kind came with PostgreSQL 11.
+const ROLES: &str = "SELECT rolname::text FROM pg_roles WHERE rolname IN ('pg_read_server_files', \
+    'pg_write_server_files', 'pg_execute_server_program') AND pg_has_role(current_user, oid, 'MEMBER') ORDER BY 1";
+
+const TABLES: &str = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
+    AND n.nspname NOT LIKE 'pg\\_t%' AND has_schema_privilege(n.oid, 'USAGE') \
+    AND (has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE'))";
+
+/// How long a connection is kept that nobody uses: opening one costs the server more than most scans do.
+const KEPT: Duration = Duration::from_mins(1);
+
+#[derive(Debug)]
+pub struct Postgres {
+    pub options: PgConnectOptions,
+    /// As new, since an instant.
+    spare: Mutex<Option<(PgConnection, Since)>>,
+}
+
+impl Postgres {
+    pub fn new(url: &str) -> sqlx::Result<Self> {
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("tidings")
+            .extra_float_digits(None)
+            .disable_statement_logging();
+        Ok(Self { options, spare: Mutex::default() })
+    }
+}
+
+impl Server for Postgres {
+    type Connection = PgConnection;
+    type Handle = i32;
+    type Row = PgRow;
+    const EXPLAIN: &'static str = "EXPLAIN (FORMAT TEXT) ";
+
+    async fn open(&self) -> sqlx::Result<PgConnection> {
+        let spare = self.spare.lock().take().filter(|(_, since)| since.elapsed() < KEPT);
+        if let Some((mut connection, _)) = spare
+            && connection.ping().await.is_ok()
+        {
+            return Ok(connection);
+        }
+        self.options.connect().await
+    }
+
+    async fn take_back(&self, mut connection: PgConnection) {
+        let as_new = async {
+            connection.clear_cached_statements().await?;
+            connection.execute("ROLLBACK").await?;
+            connection.execute("DISCARD ALL").await
+        };
+        if as_new.await.is_ok() {
+            *self.spare.lock() = Some((connection, Since::now()));
+        }
+    }
+
+    /// The server ends a statement in time also where nobody is there any more to cancel it.
+    async fn begin(connection: &mut PgConnection, allowed: Duration) -> sqlx::Result<i32> {
+        let (statement, rest) = (allowed.as_millis().max(1), (allowed + REST).as_millis());
+        let words = format!(
+            "BEGIN READ ONLY; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {statement}; \
+             SET LOCAL idle_in_transaction_session_timeout = {rest}; SET LOCAL standard_conforming_strings = on; \
+             SELECT pg_backend_pid()"
+        );
+        let rows = sqlx::raw_sql(AssertSqlSafe(words)).fetch_all(connection).await?;
+        rows.last().ok_or(sqlx::Error::RowNotFound)?.try_get(0)
+    }
+
+    async fn cancel(&self, process: i32) -> sqlx::Result<()> {
+        let mut connection = self.open().await?;
+        sqlx::query("SELECT pg_cancel_backend($1)").bind(process).execute(&mut connection).await.map(drop)
+    }
+
+    fn columns<'a>(
+        connection: &'a mut PgConnection,
+        statement: &'a Statement,
+    ) -> BoxFuture<'a, sqlx::Result<Vec<String>>> {
+        Box::pin(async move {
+            let types = vec![<Instant as Type<Driver>>::type_info(); statement.parameters.len()];
+            let sql = sqlx::SqlSafeStr::into_sql_str(AssertSqlSafe(statement.sql.clone()));
+            let prepared = connection.prepare_with(sql, &types).await?;
+            Ok(prepared.columns().iter().map(|column| column.name().to_owned()).collect())
+        })
+    }
+
+    fn rows<'a>(
+        connection: &'a mut PgConnection,
+        statement: &'a Statement,
+        instants: &[DateTime<Utc>],
+    ) -> BoxStream<'a, sqlx::Result<PgRow>> {
+        let mut arguments = PgArguments::default();
+        for instant in instants {
+            arguments.add(Instant(*instant)).expect("eight bytes can be written");
+        }
+        sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
+    }
+
+    fn value(row: &PgRow, index: usize) -> Result<Value, Unfit> {
+        let value = row.try_get_raw(index).map_err(|_| Unfit::Broken)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let bytes = value.as_bytes().map_err(|_| Unfit::Broken)?;
+        read(value.type_info().as_ref(), bytes)
+    }
+
+    fn check(connection: &mut PgConnection) -> BoxFuture<'_, sqlx::Result<Checked>> {
+        Box::pin(async move {
+            let version: String =
+                sqlx::query_scalar("SELECT current_setting('server_version')").fetch_one(&mut *connection).await?;
+            let mut may = Vec::new();
+            let is_superuser: bool = sqlx::query_scalar("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+                .fetch_one(&mut *connection)
+                .await?;
+            if is_superuser {
+                may.push("do anything: it is a superuser".to_owned());
+            } else {
+                let writable: i64 = sqlx::query_scalar(TABLES).fetch_one(&mut *connection).await?;
+                if writable > 0 {
+                    may.push(format!("write to {writable} tables or views"));
+                }
+                let roles: Vec<String> = sqlx::query_scalar(ROLES).fetch_all(connection).await?;
+                may.extend(roles.into_iter().map(|role| format!("do what {role} may")));
+            }
+            Ok(Checked { version: format!("PostgreSQL {version}"), may })
+        })
+    }
+}
+
+/// As `timestamptz`, whatever the statement does with it.
+struct Instant(DateTime<Utc>);
+
+impl Type<Driver> for Instant {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_oid(Oid(1184))
+    }
+}
+
+impl Encode<'_, Driver> for Instant {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        let micros = self.0.timestamp_micros() - EPOCH_SECONDS * 1_000_000;
+        buffer.extend_from_slice(&micros.to_be_bytes());
+        Ok(IsNull::No)
+    }
+}
+
+/// A value in the binary format, whose types are those of `pg_type`; of a domain, the driver hears the type below it.
+fn read(of: &PgTypeInfo, bytes: &[u8]) -> Result<Value, Unfit> {
+    if let PgTypeKind::Enum(_) = of.kind() {
+        return text(bytes);
+    }
+    Ok(match of.name() {
+        "BOOL" => (bytes == [1]).into(),
+        "INT2" => integer(i16::from_be_bytes(exactly(bytes)?).into()),
+        "INT4" => integer(i32::from_be_bytes(exactly(bytes)?).into()),
+        "INT8" => integer(i64::from_be_bytes(exactly(bytes)?)),
+        "OID" => integer(u32::from_be_bytes(exactly(bytes)?).into()),
+        "FLOAT4" => short_real(f32::from_be_bytes(exactly(bytes)?)),
+        "FLOAT8" => real(f64::from_be_bytes(exactly(bytes)?)),
+        "NUMERIC" => text(numeric(bytes).ok_or(Unfit::Broken)?.as_bytes())?,
+        "TEXT" | "VARCHAR" | "CHAR" | "\"CHAR\"" | "NAME" | "UNKNOWN" | "citext" => text(bytes)?,
+        "JSON" => json(bytes)?,
+        // Its version stands before it.
+        "JSONB" => json(bytes.strip_prefix(&[1]).ok_or(Unfit::Broken)?)?,
+        "UUID" => uuid(exactly(bytes)?).into(),
+        "DATE" => date(i32::from_be_bytes(exactly(bytes)?))?,
+        "TIME" => time(i64::from_be_bytes(exactly(bytes)?))?.into(),
+        "TIMETZ" => {
+            let (micros, zone) = bytes.split_at_checked(8).ok_or(Unfit::Broken)?;
+            let west = i32::from_be_bytes(exactly(zone)?);
+            format!("{}{}", time(i64::from_be_bytes(exactly(micros)?))?, offset(-west)).into()
+        }
+        "TIMESTAMP" => match i64::from_be_bytes(exactly(bytes)?) {
+            i64::MAX => "infinity".into(),
+            i64::MIN => "-infinity".into(),
+            micros => local(DateTime::from_timestamp_micros(since_1970(micros)?).ok_or(Unfit::Broken)?.naive_utc()),
+        },
+        "TIMESTAMPTZ" => match i64::from_be_bytes(exactly(bytes)?) {
+            i64::MAX => "infinity".into(),
+            i64::MIN => "-infinity".into(),
+            micros => instant(since_1970(micros)?)?,
+        },
+        other => return Err(Unfit::Type(other.to_lowercase())),
+    })
+}
+
+fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Unfit> {
+    bytes.try_into().map_err(|_| Unfit::Broken)
+}
+
+fn since_1970(micros: i64) -> Result<i64, Unfit> {
+    micros.checked_add(EPOCH_SECONDS * 1_000_000).ok_or(Unfit::Broken)
+}
+
+fn date(days: i32) -> Result<Value, Unfit> {
+    Ok(match days {
+        i32::MAX => "infinity".into(),
+        i32::MIN => "-infinity".into(),
+        days => {
+            let days = i64::from(days) + EPOCH_SECONDS / 86_400;
+            let date = NaiveDate::from_epoch_days(i32::try_from(days).map_err(|_| Unfit::Broken)?);
+            date.ok_or(Unfit::Broken)?.format("%Y-%m-%d").to_string().into()
+        }
+    })
+}
+
+/// A day's last second may be its 24th hour.
+fn time(micros: i64) -> Result<String, Unfit> {
+    const DAY: i64 = 86_400_000_000;
+    if micros == DAY {
+        return Ok("24:00:00".into());
+    }
+    let (seconds, rest) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (seconds, rest) = (u32::try_from(seconds), u32::try_from(rest * 1_000));
+    let (Ok(seconds), Ok(nanos)) = (seconds, rest) else { return Err(Unfit::Broken) };
+    let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos).ok_or(Unfit::Broken)?;
+    Ok(time.format("%H:%M:%S%.f").to_string())
+}
+
+fn offset(seconds: i32) -> String {
+    let (sign, seconds) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
+    format!("{sign}{:02}:{:02}", seconds / 3_600, seconds / 60 % 60)
+}
+
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
+    for place in [20, 16, 12, 8] {
+        text.insert(place, '-');
+    }
+    text
+}
+
+/// Digits of base 10,000 and where the point stands among them; `numeric_send` in PostgreSQL's `numeric.c` writes it.
+fn numeric(bytes: &[u8]) -> Option<String> {
+    let (head, digits) = bytes.split_at_checked(8)?;
+    let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let (weight, sign, scale) = (word(2).cast_signed(), word(4), usize::from(word(6)));
+    match sign {
+        0xC000 => return Some("NaN".into()),
+        0xD000 => return Some("Infinity".into()),
+        0xF000 => return Some("-Infinity".into()),
+        _ => {}
+    }
+    let digits: Vec<u16> = digits.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
+    let digit = |place: i32| usize::try_from(place).ok().and_then(|place| digits.get(place)).copied().unwrap_or(0);
+    let mut text = String::from(if sign == 0x4000 { "-" } else { "" });
+    let weight = i32::from(weight);
+    let whole = joined((0..=weight).map(digit));
+    let whole = whole.trim_start_matches('0');
+    text.push_str(if whole.is_empty() { "0" } else { whole });
+    if scale > 0 {
+        let groups = i32::try_from(scale.div_ceil(4)).ok()?;
+        let mut fraction = joined((1..=groups).map(|place| digit(weight + place)));
+        fraction.truncate(scale);
+        text.push('.');
+        text.push_str(&fraction);
+    }
+    Some(text)
+}
+
+/// Four digits of each.
+fn joined(digits: impl Iterator<Item = u16>) -> String {
+    let mut text = String::new();
+    for digit in digits {
+        write!(text, "{digit:04}").expect("a string takes all that is written to it");
+    }
+    text
+}

@@ -1,0 +1,284 @@
+//! What somebody wrote, as it is sent: one statement, whose parameters are placeholders of the driver's.
+//!
+//! What a statement may do is decided by the source: its role, and a transaction that is read-only. Here is looked at what these do
+//! not see: a second statement on SQLite, which has no roles, and what MySQL does in spite of both.
+
+use super::failure::Failure;
+
+/// Which of the three a source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Postgres,
+    /// MariaDB, too.
+    MySql,
+    Sqlite,
+}
+
+/// What can be bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    Now,
+    Since,
+}
+
+/// One statement.
+#[derive(Debug)]
+pub struct Statement {
+    /// With placeholders.
+    pub sql: String,
+    /// What to bind, in order.
+    pub parameters: Vec<Parameter>,
+    /// After which character of `sql` it is so many longer (or, below 0, shorter) than what was written.
+    shifts: Vec<(usize, isize)>,
+    /// How many characters what was written has.
+    length: usize,
+}
+
+/// What a statement may begin with.
+const BEGINS: [&str; 4] = ["select", "with", "values", "table"];
+
+impl Statement {
+    /// Reads what was written for a kind of source.
+    ///
+    /// Fails where it is no single statement that could be a SELECT, or has parameters that there are not.
+    pub fn read(kind: Kind, written: &str) -> Result<Self, Failure> {
+        Reader::new(kind, written).read()
+    }
+
+    /// The same with words before it.
+    pub fn after(mut self, words: &str) -> Self {
+        let many = words.chars().count();
+        for (place, _) in &mut self.shifts {
+            *place += many;
+        }
+        self.shifts.insert(0, (many, many.cast_signed()));
+        self.sql.insert_str(0, words);
+        self
+    }
+
+    /// Words of our own.
+    pub fn own(sql: impl Into<String>) -> Self {
+        Self { sql: sql.into(), parameters: Vec::new(), shifts: Vec::new(), length: 0 }
+    }
+
+    /// Which character was written where the source sees this one; the first is 1 for both.
+    pub fn place(&self, seen: usize) -> Option<usize> {
+        let shifted: isize = self.shifts.iter().filter(|(place, _)| *place < seen).map(|(_, by)| by).sum();
+        let place = usize::try_from(seen.cast_signed() - shifted).ok()?;
+        (1..=self.length).contains(&place).then_some(place)
+    }
+}
+
+/// Goes through what was written once, a piece at a time: a word, something in quotes, a comment, or a single character.
+struct Reader<'a> {
+    kind: Kind,
+    written: &'a str,
+    at: usize,
+    statement: Statement,
+    /// The words so far, in lower case: the last two are looked at.
+    words: Vec<String>,
+    has_ended: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(kind: Kind, written: &'a str) -> Self {
+        let statement = Statement { length: written.chars().count(), ..Statement::own(String::new()) };
+        Self { kind, written, at: 0, statement, words: Vec::new(), has_ended: false }
+    }
+
+    fn read(mut self) -> Result<Statement, Failure> {
+        if let Some(at) = self.written.find('\0') {
+            self.at = at;
+            return Err(self.refused("a statement has no NUL"));
+        }
+        while let Some(first) = self.rest().chars().next() {
+            let comment = self.comment()?;
+            if comment > 0 || first.is_whitespace() {
+                self.take(comment.max(first.len_utf8()));
+                continue;
+            }
+            if self.has_ended {
+                return Err(self.refused("only one statement may be run"));
+            }
+            match self.quoted() {
+                0 => self.piece(first)?,
+                length => self.take(length),
+            }
+        }
+        if self.words.is_empty() {
+            return Err(Failure::refused("there is no statement", None));
+        }
+        Ok(self.statement)
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.written[self.at..]
+    }
+
+    fn take(&mut self, length: usize) {
+        if !self.has_ended {
+            self.statement.sql.push_str(&self.rest()[..length]);
+        }
+        self.at += length;
+    }
+
+    fn refused(&self, why: impl Into<String>) -> Failure {
+        Failure::refused(why, Some(self.written[..self.at].chars().count() + 1))
+    }
+
+    /// How long the comment is that begins here.
+    fn comment(&self) -> Result<usize, Failure> {
+        let rest = self.rest();
+        let is_mysql = self.kind == Kind::MySql;
+        let is_line = match rest.strip_prefix("--") {
+            Some(after) => {
+                !is_mysql || after.chars().next().is_none_or(|next| next.is_whitespace() || next.is_control())
+            }
+            None => is_mysql && rest.starts_with('#'),
+        };
+        if is_line {
+            return Ok(rest.find('\n').unwrap_or(rest.len()));
+        }
+        if !rest.starts_with("/*") {
+            return Ok(0);
+        }
+        if is_mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!")) {
+            return Err(self.refused("comments that MySQL or MariaDB would run are refused"));
+        }
+        let (mut at, mut depth) = (2, 1);
+        while depth > 0 {
+            let Some(next) = rest[at..].find(['*', '/']).map(|next| at + next) else { return Ok(rest.len()) };
+            at = next + 1;
+            if rest[next..].starts_with("*/") {
+                (at, depth) = (next + 2, depth - 1);
+            } else if self.kind == Kind::Postgres && rest[next..].starts_with("/*") {
+                (at, depth) = (next + 2, depth + 1);
+            }
+        }
+        Ok(at)
+    }
+
+    /// How long what stands in quotes here is, with the quotes.
+    fn quoted(&self) -> usize {
+        let rest = self.rest();
+        let (is_postgres, is_mysql, is_sqlite) =
+            (self.kind == Kind::Postgres, self.kind == Kind::MySql, self.kind == Kind::Sqlite);
+        match rest.chars().next() {
+            Some('\'') => until(rest, '\'', is_mysql || (is_postgres && self.is_escaped())),
+            Some('"') => until(rest, '"', is_mysql),
+            Some('`') if !is_postgres => until(rest, '`', false),
+            Some('[') if is_sqlite => rest.find(']').map_or(rest.len(), |end| end + 1),
+            Some('$') if is_postgres => dollar(rest).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Whether `E` stands right before, as in `E'it\'s'`.
+    fn is_escaped(&self) -> bool {
+        let before = &self.written[..self.at];
+        before.ends_with(['e', 'E']) && !before[..before.len() - 1].ends_with(is_part)
+    }
+
+    fn piece(&mut self, first: char) -> Result<(), Failure> {
+        let rest = self.rest();
+        let second = rest[first.len_utf8()..].chars().next();
+        match (first, second) {
+            (';', _) => {
+                self.has_ended = true;
+                self.take(1);
+            }
+            (':', Some(':' | '=')) => self.take(2),
+            (':', Some(begin)) if is_part(begin) && !begin.is_ascii_digit() => return self.parameter(),
+            ('?', _) if self.kind != Kind::Postgres => return Err(self.placeholder()),
+            ('$', Some(next)) if self.kind != Kind::MySql && is_part(next) => return Err(self.placeholder()),
+            ('@' | '#', Some(next)) if self.kind == Kind::Sqlite && is_part(next) => return Err(self.placeholder()),
+            _ if is_part(first) => return self.word(),
+            _ => self.take(first.len_utf8()),
+        }
+        Ok(())
+    }
+
+    fn placeholder(&self) -> Failure {
+        self.refused("the parameters are :now and :since, and no others")
+    }
+
+    fn parameter(&mut self) -> Result<(), Failure> {
+        let name: String = self.rest()[1..].chars().take_while(|c| is_part(*c)).collect();
+        let parameter = match name.as_str() {
+            "now" => Parameter::Now,
+            "since" => Parameter::Since,
+            _ => {
+                return Err(self
+                    .refused("the parameters are :now and :since; a `:` before another name needs a space behind it"));
+            }
+        };
+        let parameters = &mut self.statement.parameters;
+        let number = match parameters.iter().position(|of| *of == parameter) {
+            Some(at) if self.kind != Kind::MySql => at + 1,
+            _ => {
+                parameters.push(parameter);
+                parameters.len()
+            }
+        };
+        let placeholder = match self.kind {
+            Kind::Postgres => format!("${number}"),
+            // A bare one would be text, of which an interval cannot be taken.
+            Kind::MySql => "CAST(? AS DATETIME(6))".into(),
+            Kind::Sqlite => format!("?{number}"),
+        };
+        self.statement.sql.push_str(&placeholder);
+        let by = placeholder.len().cast_signed() - (name.len() + 1).cast_signed();
+        self.statement.shifts.push((self.statement.sql.chars().count(), by));
+        self.at += name.len() + 1;
+        Ok(())
+    }
+
+    fn word(&mut self) -> Result<(), Failure> {
+        let length = self.rest().find(|c| !is_part(c) && c != '$').unwrap_or(self.rest().len());
+        let word = self.rest()[..length].to_lowercase();
+        if self.words.is_empty() && !BEGINS.contains(&word.as_str()) {
+            return Err(self.refused("a statement begins with SELECT, WITH or VALUES"));
+        }
+        if self.kind == Kind::MySql {
+            let last = |back: usize| self.words.len().checked_sub(back).map_or("", |at| self.words[at].as_str());
+            let locks = (last(1) == "for" && matches!(word.as_str(), "update" | "share"))
+                || (last(2) == "lock" && last(1) == "in" && word == "share");
+            if locks {
+                return Err(self.refused("a scan locks no rows"));
+            }
+            // A reserved word: no column is called so without quotes.
+            if word == "into" {
+                return Err(self.refused("a scan writes nowhere, be it a file or a variable"));
+            }
+        }
+        self.words.push(word);
+        self.take(length);
+        Ok(())
+    }
+}
+
+/// Of names, numbers and words; `$` is part of them where it is not their beginning.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace())
+}
+
+/// How long a text is that begins with a quote; one that does not end goes to the end. Doubled quotes stand for one.
+fn until(text: &str, quote: char, has_escapes: bool) -> usize {
+    let mut all = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = all.next() {
+        if c == '\\' && has_escapes {
+            all.next();
+        } else if c == quote && all.next_if(|(_, next)| *next == quote).is_none() {
+            return at + quote.len_utf8();
+        }
+    }
+    text.len()
+}
+
+/// How long a text of PostgreSQL's is that begins with `$tag$`.
+fn dollar(text: &str) -> Option<usize> {
+    let tag = &text[..text[1..].find('$')? + 2];
+    let name = &tag[1..tag.len() - 1];
+    let is_tag = name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit());
+    is_tag.then(|| text[tag.len()..].find(tag).map_or(text.len(), |end| tag.len() + end + tag.len()))
+}

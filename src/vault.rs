@@ -1,0 +1,211 @@
+//! Secrets that tenants trust us with, as they stand in the database: sealed under a key that is not there.
+//!
+//! AES-256-GCM with a nonce of chance for each, which is sound for 2^32 of them under one key (NIST SP 800-38D, section 8.3). What a
+//! secret belongs to is sealed in with it, so that nobody who can write to the database passes one secret off as another.
+
+use std::fmt::{self, Debug, Formatter};
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use crate::config::{KEY_BYTES, KeysConfig};
+use crate::error::{Error, Result};
+
+/// How what is sealed is laid out: this byte, the key's id, the nonce, then what is sealed with its tag of 16 bytes.
+const VERSION: u8 = 1;
+/// The bytes of a key's id.
+const ID: usize = 4;
+/// The bytes before what is sealed.
+const HEAD: usize = 1 + ID + NONCE_LEN;
+
+/// Seals and opens under `TIDINGS_KEY`, and opens what is under `TIDINGS_PREVIOUS_KEY`. Without a key it does neither, and says so.
+#[derive(Debug)]
+pub struct Vault {
+    keys: Vec<Key>,
+}
+
+struct Key {
+    /// By which it is found again: a part of its hash, which says nothing of it.
+    id: [u8; ID],
+    sealing: RandomizedNonceKey,
+}
+
+impl Debug for Key {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What was sealed. Its `Debug` shows nothing of it.
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// As it was sealed.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Debug for Secret {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Vault {
+    /// With the keys of the settings, of which there may be none.
+    ///
+    /// Fails with `Config` where what is set is no key.
+    pub fn new(config: &KeysConfig) -> Result<Self> {
+        let key = |bytes: [u8; KEY_BYTES]| {
+            let sealing = RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(Error::internal)?;
+            Ok(Key { id: id(&bytes), sealing })
+        };
+        Ok(Self { keys: config.read()?.into_iter().map(key).collect::<Result<_>>()? })
+    }
+
+    /// Fails, as sealing would, where there is no key: for whoever asks for something that will have to be kept.
+    pub fn check(&self) -> Result<()> {
+        self.first().map(|_| ())
+    }
+
+    /// Seals a secret as one of `of`: a tenant, a table and a row, say. It takes 33 bytes more, and a third of all that for base64.
+    ///
+    /// Fails with `Conflict`, which names the setting, where there is no key.
+    pub fn seal(&self, of: &str, secret: &[u8]) -> Result<String> {
+        let key = self.first()?;
+        let mut closed = secret.to_vec();
+        let aad = Aad::from(told(key.id, of));
+        let nonce = key.sealing.seal_in_place_append_tag(aad, &mut closed).map_err(Error::internal)?;
+        let all = [&[VERSION][..], &key.id, nonce.as_ref(), &closed].concat();
+        Ok(URL_SAFE_NO_PAD.encode(all))
+    }
+
+    /// Opens what `seal` made of a secret of `of`.
+    ///
+    /// Fails with `Conflict` where there is no key, with `Config` where it was sealed with one that is not set, and with `Internal` where
+    /// it is not what was sealed, or was sealed as another's.
+    pub fn open(&self, of: &str, sealed: &str) -> Result<Secret> {
+        self.first()?;
+        let mut all = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| broken())?;
+        let (head, closed) = all.split_at_mut_checked(HEAD).ok_or_else(broken)?;
+        let (version, head) = head.split_at(1);
+        let (id, nonce) = head.split_at(ID);
+        if version != [VERSION] {
+            return Err(broken());
+        }
+        let key = self.keys.iter().find(|key| key.id == id).ok_or_else(|| {
+            Error::Config("a secret was sealed with a key that is neither TIDINGS_KEY nor TIDINGS_PREVIOUS_KEY".into())
+        })?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken())?;
+        let aad = Aad::from(told(key.id, of));
+        key.sealing.open_in_place(nonce, aad, closed).map(|secret| Secret(secret.to_vec())).map_err(|_| broken())
+    }
+
+    /// The same secret sealed with `TIDINGS_KEY`, where it is with the key before; nothing where it is already.
+    ///
+    /// Once all are, the key before can be taken away.
+    pub fn renew(&self, of: &str, sealed: &str) -> Result<Option<String>> {
+        let is_current = |id: &[u8]| self.keys.first().is_some_and(|key| key.id == id);
+        if URL_SAFE_NO_PAD.decode(sealed).ok().and_then(|all| all.get(1..=ID).map(is_current)) == Some(true) {
+            return Ok(None);
+        }
+        let secret = self.open(of, sealed)?;
+        self.seal(of, secret.bytes()).map(Some)
+    }
+
+    fn first(&self) -> Result<&Key> {
+        self.keys.first().ok_or_else(|| {
+            Error::Conflict("secrets cannot be kept: the server has no key for them, which TIDINGS_KEY would be".into())
+        })
+    }
+}
+
+/// What is sealed in, and not written.
+fn told(id: [u8; ID], of: &str) -> Vec<u8> {
+    [&[VERSION][..], &id, of.as_bytes()].concat()
+}
+
+fn id(key: &[u8]) -> [u8; ID] {
+    let hash = Sha256::new().chain_update("the id of a key of tidings: ").chain_update(key).finalize();
+    [hash[0], hash[1], hash[2], hash[3]]
+}
+
+fn broken() -> Error {
+    Error::internal("a sealed secret is broken, or stands where another was")
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    use super::Vault;
+    use crate::config::KeysConfig;
+    use crate::error::Error;
+
+    const OLD: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+    const NEW: &str = "0202020202020202020202020202020202020202020202020202020202020202";
+
+    fn vault(key: Option<&str>, previous_key: Option<&str>) -> Vault {
+        let config = KeysConfig { key: key.map(Into::into), previous_key: previous_key.map(Into::into) };
+        Vault::new(&config).unwrap()
+    }
+
+    #[test]
+    fn what_was_sealed_opens_for_what_it_belongs_to_and_nothing_else() {
+        let vault = vault(Some(NEW), None);
+        for secret in [&b""[..], b"whsec_hunter2", &[0; 5000]] {
+            let sealed = vault.seal("1/endpoint/7", secret).unwrap();
+            assert_eq!(vault.open("1/endpoint/7", &sealed).unwrap().bytes(), secret);
+            assert!(sealed.is_ascii() && !sealed.contains("hunter2"));
+            assert_eq!(sealed.len(), (4 * (secret.len() + 33)).div_ceil(3));
+            for other in ["1/endpoint/8", "2/endpoint/7", ""] {
+                assert!(matches!(vault.open(other, &sealed), Err(Error::Internal(_))), "{other}");
+            }
+        }
+        let [one, two] = [0, 1].map(|_| vault.seal("a", b"hunter2").unwrap());
+        assert_ne!(one, two, "the nonce is another each time");
+        let debug = format!("{vault:?} {:?}", vault.open("a", &one).unwrap());
+        assert!(!debug.contains("hunter2") && !debug.contains("104, 117") && !debug.contains("2, 2, 2, 2"), "{debug}");
+    }
+
+    #[test]
+    fn each_byte_counts() {
+        let vault = vault(Some(NEW), None);
+        let sealed = URL_SAFE_NO_PAD.decode(vault.seal("a", b"hunter2").unwrap()).unwrap();
+        for place in 0..sealed.len() {
+            let mut other = sealed.clone();
+            other[place] ^= 1;
+            assert!(vault.open("a", &URL_SAFE_NO_PAD.encode(&other)).is_err(), "byte {place}");
+            assert!(vault.open("a", &URL_SAFE_NO_PAD.encode(&sealed[..place])).is_err(), "{place} bytes");
+        }
+        for wrong in ["", "no base64!", "AQ"] {
+            assert!(matches!(vault.open("a", wrong), Err(Error::Internal(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_replaced_while_both_open() {
+        let sealed = vault(Some(OLD), None).seal("a", b"hunter2").unwrap();
+        let both = vault(Some(NEW), Some(OLD));
+        assert_eq!(both.open("a", &sealed).unwrap().bytes(), b"hunter2");
+        let told = vault(Some(NEW), None).open("a", &sealed).unwrap_err();
+        assert!(matches!(told, Error::Config(_)) && told.to_string().contains("TIDINGS_PREVIOUS_KEY"), "{told}");
+        let renewed = both.renew("a", &sealed).unwrap().unwrap();
+        assert_eq!(vault(Some(NEW), None).open("a", &renewed).unwrap().bytes(), b"hunter2");
+        assert_eq!(both.renew("a", &renewed).unwrap(), None);
+        assert!(both.renew("b", &sealed).is_err());
+    }
+
+    #[test]
+    fn without_a_key_nothing_is_kept_and_the_setting_is_named() {
+        let vault = vault(None, None);
+        for told in [vault.check(), vault.seal("a", b"b").map(drop), vault.open("a", "b").map(drop)] {
+            let told = told.unwrap_err();
+            assert!(matches!(told, Error::Conflict(_)) && told.to_string().contains("TIDINGS_KEY"), "{told}");
+        }
+    }
+}

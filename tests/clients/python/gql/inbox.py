@@ -1,0 +1,142 @@
+"""A program with `gql`: over HTTP (aiohttp), and over graphql-transport-ws by both of its transports for sockets.
+
+Its settings are TIDINGS_URL, TIDINGS_SCHEMA (the SDL's path), TIDINGS_SERVICE and TIDINGS_USER (tokens of a service and of
+the user `ada`).
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from gql import Client, GraphQLRequest, gql
+from gql.transport.aiohttp import AIOHTTPTransport
+from gql.transport.aiohttp_websockets import AIOHTTPWebsocketsTransport
+from gql.transport.exceptions import TransportQueryError
+from gql.transport.websockets import WebsocketsTransport
+
+URL = os.environ["TIDINGS_URL"]
+SCHEMA = Path(os.environ["TIDINGS_SCHEMA"]).read_text()
+SERVICE = os.environ["TIDINGS_SERVICE"]
+USER = os.environ["TIDINGS_USER"]
+
+# How long anything may take until it has failed, in seconds.
+PATIENCE = 15
+
+OVERVIEW = gql("query Overview($cap: Int) { viewer { user { id } overview(cap: $cap) { cursor unread { count exact } } } }")
+SEND = gql("mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } replayed } }")
+MARK = gql(
+    """
+    mutation Mark($select: InboxItemSelector!) {
+      markRead(select: $select) { changedCount items { id isRead } viewer { overview { unread { count } } } }
+    }
+    """
+)
+ITEMS = gql("subscription Items($after: String) { itemReceived(after: $after) { cursor node { id title kind } } }")
+OVERVIEWS = gql("subscription { overviewChanged { id overview(cap: 99) { unread { count } } } }")
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+def over_http(token):
+    return Client(transport=AIOHTTPTransport(url=URL, headers=bearer(token)), schema=SCHEMA)
+
+
+def over_sockets(transport):
+    """A client that says who it is when it connects, and pings."""
+    address = URL.replace("http", "ws", 1)
+    return Client(transport=transport(url=address, init_payload=bearer(USER), ping_interval=0.2), schema=SCHEMA)
+
+
+def execute(session, query, **variables):
+    return session.execute(GraphQLRequest(query, variable_values=variables))
+
+
+def subscribe(session, query, **variables):
+    return session.subscribe(GraphQLRequest(query, variable_values=variables))
+
+
+async def send(title):
+    async with over_http(SERVICE) as service:
+        message = {"type": "news", "receiver": "ada", "content": {"title": title}}
+        sent = await execute(service, SEND, input=message)
+    assert sent["sendMessage"]["replayed"] is False
+
+
+async def unread(session):
+    viewer = (await execute(session, OVERVIEW, cap=99))["viewer"]
+    assert viewer["user"] == {"id": "ada"}
+    return viewer["overview"]
+
+
+async def refusal(session, query, **variables):
+    try:
+        await execute(session, query, **variables)
+    except TransportQueryError as error:
+        return error.errors[0]
+    raise AssertionError("it was not refused")
+
+
+async def queries_and_mutations(session):
+    """Sends a message, reads and marks it, and makes a mistake."""
+    await send("Hello")
+    assert (await unread(session))["unread"] == {"count": 1, "exact": True}
+    everything = (await execute(session, MARK, select={"matching": {}}))["markRead"]
+    assert everything["changedCount"] == 1, everything
+    assert everything["viewer"]["overview"]["unread"]["count"] == 0, everything
+    error = await refusal(session, OVERVIEW, cap=0)
+    assert error["extensions"]["code"] == "BAD_USER_INPUT", error
+    assert error["message"] == "`cap` must be at least 1", error
+
+
+async def subscriptions(session):
+    """Hears of three messages, one of which was sent before, and of the overview."""
+    after = (await unread(session))["cursor"]
+    await send("before")
+    titles, ids = [], []
+    async for result in subscribe(session, ITEMS, after=after):
+        node = result["itemReceived"]["node"]
+        assert node["kind"] == "MESSAGE"
+        titles.append(node["title"])
+        ids.append(node["id"])
+        if len(titles) == 3:
+            break
+        await send(f"during {len(titles)}")
+    assert titles == ["before", "during 1", "during 2"], titles
+
+    marked = (await execute(session, MARK, select={"ids": ids[:2]}))["markRead"]
+    assert [item["isRead"] for item in marked["items"]] == [True, True], marked
+    counts = []
+    async for result in subscribe(session, OVERVIEWS):
+        counts.append(result["overviewChanged"]["overview"]["unread"]["count"])
+        if len(counts) == 2:
+            break
+        await execute(session, MARK, select={"matching": {}})
+    assert counts == [1, 0], counts
+
+
+async def introspection():
+    """The schema as the server tells it has what the file has."""
+    async with Client(transport=AIOHTTPTransport(url=URL, headers=bearer(USER)), fetch_schema_from_transport=True) as told:
+        assert "InboxItem" in told.client.schema.type_map
+
+
+async def main():
+    done = []
+    async with over_http(USER) as session:
+        await queries_and_mutations(session)
+        await introspection()
+        done.append("aiohttp")
+    for transport in [WebsocketsTransport, AIOHTTPWebsocketsTransport]:
+        async with over_sockets(transport) as session:
+            await queries_and_mutations(session)
+            await subscriptions(session)
+            # Pings of its own were answered, or it would be closed by now.
+            await asyncio.sleep(1)
+            assert (await unread(session))["unread"]["count"] == 0
+            done.append(transport.__name__)
+    print(f"gql: {', '.join(done)} pass")
+
+
+asyncio.run(asyncio.wait_for(main(), 3 * PATIENCE))

@@ -1,0 +1,104 @@
+// Tenants to act in, and what their services do there.
+
+import { Server, token } from '../server.mjs';
+
+/** Without limits of rates: a test does in a second what a user does in a day. */
+const SETTINGS = { TIDINGS_RATE: '0', TIDINGS_SOCKET_RATE: '0' };
+
+const TYPES = [
+  { code: 'news', title: 'News', position: 1 },
+  { code: 'talk', title: 'Talk', position: 2, readPolicy: 'AUTO' },
+  { code: 'alarm', title: 'Alarms', position: 3, mandatory: true },
+];
+
+const SETUP = `mutation($news: MessageTypeInput!, $talk: MessageTypeInput!, $alarm: MessageTypeInput!) {
+  news: saveMessageType(input: $news) { id }
+  talk: saveMessageType(input: $talk) { id }
+  alarm: saveMessageType(input: $alarm) { id }
+  chat: saveViewCode(code: "chat", open: true) { code }
+  feed: saveViewCode(code: "feed", open: false) { code }
+  owner: saveSubscriptionReason(code: "owner", actions: ["comment", "like"]) { code }
+}`;
+
+/** A tenant with a catalogue, in which Ada is a user. */
+export class World {
+  /** Where a server has a list of operations, Ada may run no others. */
+  static async of(server, tenant) {
+    const world = new World();
+    Object.assign(world, { server, user: 'ada' });
+    world.operator = token(tenant, 'operator', 'admin');
+    world.service = token(tenant, 'shop', 'service');
+    world.own = token(tenant, world.user);
+    const [news, talk, alarm] = TYPES;
+    await server.ask(world.operator, SETUP, { news, talk, alarm });
+    return world;
+  }
+
+  get url() {
+    return `http://127.0.0.1:${this.server.port}/graphql`;
+  }
+
+  /** What Ada is answered, past every store. */
+  ask(query, variables) {
+    return this.server.ask(this.own, query, variables);
+  }
+
+  /** Reads Ada's `viewer`, past every store and every list of operations. */
+  read(query) {
+    if (!this.server.settings.TIDINGS_OPERATIONS) return this.ask(query);
+    return this.asService(query.replace('viewer {', `viewer: inboxUser(id: "${this.user}") {`));
+  }
+
+  asService(query, variables) {
+    return this.server.ask(this.service, query, variables);
+  }
+
+  /** Sends to Ada as a message; gives the notification's id. */
+  async message(type, title, sender = 'bob') {
+    const query = `mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }`;
+    const input = { type, receiver: this.user, sender, content: { title } };
+    return (await this.asService(query, { input })).sendMessage.notification.id;
+  }
+
+  announce(type, title, audience = { everyone: true }) {
+    const query = `mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }`;
+    return this.asService(query, { input: { type, audience, content: { title } } });
+  }
+
+  /** Something happens to a target. */
+  remind(type, title, target, action, sender = 'bob') {
+    const query = `mutation($input: SendReminderInput!) { sendReminder(input: $input) { replayed } }`;
+    return this.asService(query, { input: { type, target, action, sender, content: { title } } });
+  }
+
+  /** Something happens in a view, by somebody's doing. */
+  activity(key, actor = 'bob') {
+    const query = `mutation($inputs: [ViewActivityInput!]!) { recordActivity(inputs: $inputs) { views { id } } }`;
+    return this.asService(query, { inputs: [{ view: key, actor }] });
+  }
+
+  /** Puts Ada into a view. */
+  join(key) {
+    const query = `mutation($key: ViewKeyInput!, $users: [ID!]) { joinView(key: $key, users: $users) { view { id } } }`;
+    return this.asService(query, { key, users: [this.user] });
+  }
+
+  leave(key) {
+    const query = `mutation($key: ViewKeyInput!, $users: [ID!]) { leaveView(key: $key, users: $users) { view { id } } }`;
+    return this.asService(query, { key, users: [this.user] });
+  }
+
+  /** Does something to Ada's items, as from elsewhere. */
+  mark(name, select) {
+    const query = `mutation($select: InboxItemSelector!, $user: ID) {
+      ${name}(select: $select, user: $user) { viewer { id } inboxUser { overview { unread { count } } } }
+    }`;
+    return this.asService(query, { select, user: this.user });
+  }
+
+  retract(notification) {
+    return this.asService('mutation($id: ID!) { retractSentNotification(id: $id) { id } }', { id: notification });
+  }
+}
+
+export const startServer = (settings = {}) => Server.start({ ...SETTINGS, ...settings });

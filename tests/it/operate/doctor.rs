@@ -1,0 +1,203 @@
+//! What `tidings doctor` finds, and that it leaves nothing behind.
+
+use std::net::TcpListener;
+
+use sea_orm::{ConnectionTrait, Database};
+use serde_json::Value;
+
+use crate::support::{Kind, OwnServer, Process, Redis, SECRET, free_port};
+
+/// What it says of a thing, and whether that is well.
+fn said_of(what: &str, settings: &[(&str, &str)]) -> (bool, String) {
+    let (is_content, said, log) = Process::command(&["doctor", "--json"], settings);
+    let said: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}{log}"));
+    assert_eq!(said["ok"], is_content);
+    let findings = said["findings"].as_array().unwrap();
+    let found = findings.iter().find(|found| found["what"] == what);
+    let found = found.unwrap_or_else(|| panic!("nothing of {what} in {said}"));
+    (found["ok"].as_bool().unwrap(), found["found"].as_str().unwrap().to_owned())
+}
+
+/// What keeps a server from doing what it should is wrong, each in its own words.
+#[tokio::test]
+async fn what_is_named_and_cannot_be_used_is_found() {
+    let usual = [("DATABASE_URL", "sqlite::memory:"), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "localhost:0")];
+    let nobody = free_port().to_string();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap().port().to_string();
+    for (what, setting, value, words) in [
+        ("log", "TIDINGS_LOG", "verbose", "\"verbose\" is none of error, warn, info"),
+        ("log", "TIDINGS_LOG", "info,tidings=loud", "error parsing level filter"),
+        ("log", "TIDINGS_LOG", "", "nothing would be logged"),
+        ("log", "TIDINGS_LOG", "off", "nothing would be logged"),
+        ("settings", "TIDINGS_ORIGINS", "app.example", "must be * or a scheme and host"),
+        ("tokens", "TIDINGS_SECRET", "short", "TIDINGS_SECRET has 5 bytes"),
+        ("tokens", "TIDINGS_PREVIOUS_SECRET", "short", "TIDINGS_PREVIOUS_SECRET has 5 bytes"),
+        ("tokens", "TIDINGS_JWKS", "/nowhere.json", "/nowhere.json cannot be used: No such file"),
+        ("tokens", "TIDINGS_JWKS", &format!("http://127.0.0.1:{nobody}/keys"), "Connection refused"),
+        ("redis", "REDIS_URL", &format!("redis://127.0.0.1:{nobody}"), "Connection refused"),
+        ("redis", "REDIS_URL", &format!("redis://127.0.0.1:{silent}"), "timed out"),
+        ("redis", "REDIS_URL", "http://127.0.0.1", "REDIS_URL cannot be used"),
+        ("secrets", "TIDINGS_KEY", "short", "TIDINGS_KEY must be 32 bytes, in base64"),
+        (
+            "egress",
+            "TIDINGS_EGRESS_ALLOW",
+            "169.254.0.0/16",
+            "TIDINGS_EGRESS_ALLOW has 169.254.0.0/16, which nothing lets through",
+        ),
+        ("operations", "TIDINGS_OPERATIONS", "/nowhere.json", "No such file"),
+        ("database", "DATABASE_URL", "sqlite:///no/such/folder/a.db?mode=rwc", "none can be made in /no/such/folder"),
+        ("database", "DATABASE_URL", "sqlite:///tmp/no-such-file.db", "does not end in ?mode=rwc"),
+        ("database", "DATABASE_URL", "oracle://x", "must begin with sqlite:, postgres: or mysql:"),
+        ("database", "DATABASE_URL", &format!("postgres://postgres@127.0.0.1:{nobody}/x"), "Connection refused"),
+        ("database", "TIDINGS_POOLER", "transaction", "are for PostgreSQL, which DATABASE_URL does not name"),
+        ("database", "TIDINGS_DIRECT_URL", "postgres://127.0.0.1/x", "are for PostgreSQL"),
+        ("address", "TIDINGS_LISTEN", &format!("localhost:{silent}"), "Address already in use"),
+    ] {
+        let settings: Vec<_> =
+            usual.iter().copied().filter(|(name, _)| *name != setting).chain([(setting, value)]).collect();
+        let (is_well, said) = said_of(what, &settings);
+        assert!(!is_well && said.contains(words), "{setting}={value}: {said}");
+    }
+    let same = free_port().to_string();
+    let same =
+        [("TIDINGS_LISTEN", &*format!("127.0.0.1:{same}")), ("TIDINGS_ADMIN_LISTEN", &format!("localhost:{same}"))];
+    let (is_well, said) = said_of("settings", &[&usual[..2], &same].concat());
+    assert!(!is_well && said.contains("are the same address"), "{said}");
+    let (is_well, said) = said_of("tokens", &[usual[0], usual[2]]);
+    assert!(!is_well && said.contains("neither TIDINGS_SECRET nor TIDINGS_JWKS is set"), "{said}");
+    if let Some(redis) = Redis::start().await {
+        let (is_well, said) = said_of("redis", &[&usual[..], &[("REDIS_URL", &redis.url())]].concat());
+        assert!(is_well && said.ends_with(" answers"), "{said}");
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_yet_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}?mode=rwc", folder.path().join("new.db").display());
+    let settings = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+    let (is_well, said) = said_of("database", &settings);
+    assert!(is_well && said.ends_with("new.db?mode=rwc will be made"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_database_that_is_there_is_left_as_it_is() {
+    let Some(database) = Kind::Sqlite.make().await else { return };
+    let settings = [("DATABASE_URL", &*database.url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+    assert!(Process::command(&["migrate"], &settings[..1]).0);
+    let path = database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap();
+    let files = || {
+        let folder = std::fs::read_dir(std::path::Path::new(path).parent().unwrap()).unwrap();
+        let mut names: Vec<_> = folder.map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        (names, std::fs::read(path).unwrap())
+    };
+    let before = files();
+    assert_eq!(said_of("migrations", &settings), (true, "up to date".into()));
+    assert!(files() == before, "{:?} rather than {:?}", files().0, before.0);
+}
+
+/// A server would end over them, and so says `serve`: somebody has to look.
+#[tokio::test]
+async fn tables_that_no_migration_has_made_are_found() {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
+        for words in [
+            "",
+            "CREATE TABLE channel (title INT)",
+            "DELETE FROM seaql_migrations WHERE version LIKE '%_look_of_types'",
+        ] {
+            let is_foreign = words.starts_with("CREATE");
+            let Some(database) = kind.make().await else { continue };
+            let settings =
+                [("DATABASE_URL", &*database.url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+            let db = Database::connect(&database.url).await.unwrap();
+            if words.starts_with("DELETE") {
+                assert!(Process::command(&["migrate"], &settings[..1]).0);
+            }
+            db.execute_unprepared(if words.is_empty() { "SELECT 1" } else { words }).await.unwrap();
+            db.close().await.unwrap();
+            let (is_well, said) = said_of("migrations", &settings);
+            if words.is_empty() {
+                assert!(is_well && said.contains(" to apply"), "{said}");
+            } else if kind == Kind::Sqlite {
+                assert!(
+                    !is_well && said.contains("not what its record of migrations says, or is another program's"),
+                    "{said}"
+                );
+            } else if is_foreign {
+                assert!(!is_well && said.contains("has a table channel that no migration has made"), "{said}");
+            }
+            if !words.is_empty() {
+                let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tidings"));
+                let ended = command.arg("serve").env_clear().envs(settings).output().unwrap();
+                let log = String::from_utf8(ended.stderr).unwrap();
+                assert!(
+                    ended.status.code() == Some(78) && log.contains("no migration can be applied"),
+                    "{kind:?}: {log}"
+                );
+            }
+            database.remove().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_damaged_is_found() {
+    let Some(database) = Kind::Sqlite.make().await else { return };
+    let settings = [("DATABASE_URL", &*database.url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+    assert!(Process::command(&["migrate"], &settings[..1]).0);
+    let path = database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap();
+    let mut bytes = std::fs::read(path).unwrap();
+    let end = bytes.len() - 4096;
+    bytes[end..].fill(0x5a);
+    std::fs::write(path, bytes).unwrap();
+    let (is_well, said) = said_of("database", &settings);
+    assert!(!is_well && said.contains("test.db is damaged"), "{said}");
+}
+
+/// A user of the database who has few connections, and may not make tables.
+async fn humble(kind: Kind) {
+    let Some(server) = OwnServer::start(kind).await else { return };
+    let url = server.create("tidings").await;
+    let root = Database::connect(&url).await.unwrap();
+    let (words, from) = if kind == Kind::Postgres {
+        let words = "CREATE USER humble CONNECTION LIMIT 8; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
+            GRANT CONNECT ON DATABASE tidings TO humble";
+        (words, "postgres@")
+    } else {
+        ("CREATE USER humble; SET GLOBAL max_connections = 10; GRANT SELECT, INSERT ON tidings.* TO humble", "root@")
+    };
+    for words in words.split("; ") {
+        root.execute_unprepared(words).await.unwrap();
+    }
+    let url = url.replace(from, "humble@");
+    let settings = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+    let (is_well, said) = said_of("migrations", &settings);
+    assert!(!is_well && said.contains("this database user may not make tables"), "{said}");
+    let (is_well, said) = said_of("connections", &settings);
+    assert!(!is_well && said.contains("lower TIDINGS_CONNECTIONS"), "{said}");
+    let (is_well, said) = said_of("connections", &[&settings[..], &[("TIDINGS_CONNECTIONS", "4")]].concat());
+    assert!(is_well && said.contains("that the database gives"), "{said}");
+}
+
+#[tokio::test]
+async fn too_few_connections_and_rights_are_found_on_postgres() {
+    humble(Kind::Postgres).await;
+}
+
+#[tokio::test]
+async fn too_few_connections_and_rights_are_found_on_mariadb() {
+    humble(Kind::Mysql).await;
+}
+
+/// What the server says of an error is told by its words alone.
+#[tokio::test]
+async fn a_database_that_refuses_us_is_quoted_without_its_own_sources() {
+    let Some(database) = Kind::Postgres.make().await else { return };
+    let other = format!("{}_that_is_not_there", database.url);
+    let (_, said) = Process::doctor(&other, &[]);
+    assert!(said.contains("_that_is_not_there\" does not exist") && !said.contains("at line"), "{said}");
+    database.remove().await;
+}

@@ -1,0 +1,564 @@
+// The store: what is known of a user's notifications, how it comes, and who hears of it.
+
+import { Backoff } from './backoff.js';
+import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
+import { List, PAGE } from './inbox.js';
+import type { ListHost } from './inbox.js';
+import { Keeper } from './keeper.js';
+import { Live } from './live.js';
+import { CHANGES, Marks } from './marks.js';
+import type { MarksHost } from './marks.js';
+import { Overview as OverviewDocument } from './operations.js';
+import type { CountsFragment, InboxEntryFragment } from './operations.js';
+import { Switches } from './preferences.js';
+import type { PreferencesHost } from './preferences.js';
+import { Cell, Ears, same } from './readable.js';
+import { asking } from './request.js';
+import type { Ask, Document } from './request.js';
+import { Snapshots } from './snapshot.js';
+import { surroundings } from './surroundings.js';
+import type { Surroundings } from './surroundings.js';
+import { Tabs } from './tabs.js';
+import type { Message } from './tabs.js';
+import { Timer } from './timer.js';
+import { Credentials } from './token.js';
+import type { Filter, InboxList, Item, Options, Overview, Preferences, Problem, Readable, Status, Which } from './types.js';
+
+/** How long the leader may take to tell a new tab what there is, before that asks the server. Milliseconds. */
+const LEADER_ANSWERS_IN = 50;
+
+/** How often the leader gives a sign of life. Milliseconds. */
+const BEAT_EVERY = 12_000;
+
+/** A tab that has heard nothing for so long asks the server itself. Milliseconds. */
+const SILENCE = 35_000;
+
+/** How long a tab that is not shown keeps its place, and its socket. Milliseconds. */
+const AWAY_AFTER = 300_000;
+
+/** How long it goes on when nobody subscribes any more. Milliseconds. */
+const REST_AFTER = 5_000;
+
+/** How soon what is on the screen is kept. Milliseconds. */
+const KEEP_IN = 500;
+
+/** Items of which is remembered that they were announced. */
+const ANNOUNCED = 1_000;
+
+const NOTHING: Pick<Overview, 'unread' | 'types'> = { unread: { count: 0, exact: true }, types: [] };
+
+/** A user's notifications, as the server has them. It connects with the first subscription, and rests some seconds after the last. */
+export class Tidings {
+  #around: Surroundings;
+  #server: string;
+  #wish: { types?: string[]; cap?: number };
+  #credentials: Credentials;
+  #ask: Ask;
+  #tabs: Tabs;
+  #live: Live;
+  #keeper: Keeper;
+  #marks: Marks;
+  #switches: Switches;
+  #host: ListHost;
+  #snapshots: Snapshots;
+  #overview: Cell<Overview>;
+  #lists = new Map<string, List>();
+  #restored: Record<string, Item[]> = {};
+
+  /** Whose it is, and where and what is asked: tabs of one name share what they know. */
+  #name: string | undefined;
+  #nobody: string | undefined;
+  #cursor: string | undefined;
+  #announced = new Set<string>();
+  #items = new Ears<Item>();
+  #problems = new Ears<Problem>();
+
+  #watchCount = 0;
+  #isAtWork = false;
+  #isOut = false;
+  #isClosed = false;
+  /** Another user's, or nobody's, after each. */
+  #era = 0;
+  /** What stands in the way, if anything. */
+  #failure: { status: Status; problem: Problem } | undefined;
+  #isKnown = false;
+  #markCount = 0;
+  #polling: Promise<void> | undefined;
+  #hiddenAt = 0;
+
+  #silence = new Timer();
+  #beat = new Timer();
+  #away = new Timer();
+  #rest = new Timer();
+  #keep = new Timer();
+  #entry = new Timer();
+  #pollBackoff = new Backoff(2_000, SILENCE);
+  #unlisten: (() => void) | undefined;
+
+  readonly overview: Readable<Overview>;
+  readonly preferences: Preferences;
+
+  /** `around` is for tests, and where neither a browser nor Node.js is. */
+  constructor(options: Options, around: Partial<Surroundings> = {}) {
+    this.#around = { ...surroundings(), ...around };
+    this.#server = options.server.replace(/\/+$/, '');
+    const { types, cap } = options;
+    this.#wish = { ...(types && { types: [...types].sort() }), ...(cap && { cap }) };
+
+    const url = `${this.#server}/graphql`;
+    this.#credentials = new Credentials(options.token, (tenant, sub) => this.#isOf(tenant, sub));
+    this.#ask = asking({ fetch: this.#around.fetch, url }, this.#credentials);
+    this.#snapshots = new Snapshots(this.#around.storage, this.#server, JSON.stringify(this.#wish));
+    this.#tabs = new Tabs(this.#around, () => this.#lead(), (message) => this.#hear(message));
+    this.#live = new Live(this.#around, url.replace(/^http/, 'ws'), this.#credentials, this.#wish, {
+      overview: (counts) => this.#told(counts),
+      item: (entry) => this.#received(entry),
+      lost: (failure) => this.#lost(failure),
+    });
+    this.#keeper = new Keeper((counts) => this.#show(counts), () => void this.#poll());
+
+    const store = this;
+    const host: ListHost & MarksHost & PreferencesHost = {
+      ask: (document, variables) => this.request(document, variables),
+      wish: this.#wish,
+      get isAwake() {
+        return store.#isAtWork && !store.#around.page?.isHidden;
+      },
+      get condition() {
+        return store.#condition;
+      },
+      get markCount() {
+        return store.#markCount;
+      },
+      seen: (item) => this.#marks.seen(item),
+      instantAt: (cursor) => this.#instantAt(cursor),
+      watched: (isWatched) => this.#watched(isWatched),
+      marking: () => this.#eachList((list) => list.show()),
+      asked: () => {
+        const turn = this.#keeper.asked();
+        return (marked, now) => {
+          this.#markCount++;
+          this.#keeper.answered(marked.viewer!.overview, turn);
+          this.#eachList((list) => list.marked(now));
+          host.touched();
+        };
+      },
+      changed: () => this.#keepSoon(),
+      touched: () => this.#tabs.tell({ kind: 'touched' }),
+      failed: (failure) => this.#failed(failure),
+    };
+    this.#host = host;
+    this.#marks = new Marks(host);
+    this.preferences = this.#switches = new Switches(host);
+    this.overview = this.#overview = new Cell<Overview>({ status: 'loading', ...NOTHING }, host.watched);
+  }
+
+  /** A list; the same filter gives the same list. It is fetched, and kept current, while somebody has subscribed to it. */
+  inbox(filter: Filter = {}): InboxList {
+    const { types: own } = this.#wish;
+    const types = filter.types && own ? filter.types.filter((type) => own.includes(type)) : (filter.types ?? own);
+    const { read, state } = filter;
+    const asked: Filter = { ...(types && { types: [...types].sort() }), ...(read != null && { read }), ...(state && { state }) };
+    const key = JSON.stringify(asked);
+    let list = this.#lists.get(key);
+    if (!list) {
+      this.#lists.set(key, (list = new List(this.#host, asked)));
+      const items = this.#restored[key];
+      if (items) list.restore(items);
+    }
+    return list;
+  }
+
+  /** Items change at once, numbers when the server has said them; a failure is undone, and thrown as `Problem`. */
+  markRead(which: Which): Promise<void> {
+    return this.#marks.make(CHANGES.read, which);
+  }
+
+  markUnread(which: Which): Promise<void> {
+    return this.#marks.make(CHANGES.unread, which);
+  }
+
+  archive(which: Which): Promise<void> {
+    return this.#marks.make(CHANGES.archive, which);
+  }
+
+  unarchive(which: Which): Promise<void> {
+    return this.#marks.make(CHANGES.unarchive, which);
+  }
+
+  /** Deletes for good. */
+  remove(which: Which): Promise<void> {
+    return this.#marks.make(CHANGES.remove, which);
+  }
+
+  /** Something new has come; what a snapshot or a page had is not. */
+  onItem(heard: (item: Item) => void): () => void {
+    const leave = this.#items.subscribe(heard);
+    this.#watched(true);
+    return () => {
+      if (leave()) this.#watched(false);
+    };
+  }
+
+  onProblem(heard: (problem: Problem) => void): () => void {
+    return this.#problems.subscribe(heard);
+  }
+
+  /** Any operation, with the token of whoever is signed in. */
+  async request<A, V>(document: Document<A, V>, variables: V): Promise<A> {
+    const era = this.#era;
+    const answer = await this.#ask(document, variables);
+    // The token is another user's by now: so is what is shown, and this is not theirs.
+    if (era !== this.#era) throw new Failure(UNAUTHENTICATED, 'signed out');
+    this.#reached();
+    return answer;
+  }
+
+  /** Forgets everything of whoever was signed in, in all tabs. It begins anew with the next subscription. */
+  signOut(): void {
+    this.#tabs.tell({ kind: 'out' });
+    this.#out();
+  }
+
+  /** Ends its connections and timers. */
+  close(): void {
+    this.#isClosed = true;
+    this.#keepNow();
+    this.#stop();
+    this.#rest.clear();
+  }
+
+  // Who listens.
+
+  #watched(isWatched: boolean): void {
+    this.#watchCount += isWatched ? 1 : -1;
+    if (isWatched) {
+      this.#isOut = false;
+      this.#rest.clear();
+      this.#start();
+    } else if (this.#watchCount === 0) this.#rest.set(REST_AFTER, () => this.#stop());
+  }
+
+  // Whether it is at work.
+
+  #start(): void {
+    if (this.#isAtWork || this.#isOut || this.#isClosed || this.#watchCount === 0) return;
+    this.#isAtWork = true;
+    this.#unlisten ??= this.#around.page?.listen({
+      shown: () => this.#shown(),
+      hidden: () => this.#hidden(),
+      frozen: () => {
+        this.#keepNow();
+        this.#suspend();
+      },
+      thawed: () => this.#start(),
+      online: () => {
+        this.#live.hurry();
+        if (this.#isAtWork) void this.#poll();
+      },
+    });
+    if (this.#around.page?.isHidden) this.#hidden();
+    void this.#enter();
+  }
+
+  /** Lets its place go until it is shown again. */
+  #suspend(): void {
+    this.#isAtWork = false;
+    this.#leave();
+    this.#away.clear();
+    this.#entry.clear();
+    this.#eachList((list) => list.rest());
+  }
+
+  #stop(): void {
+    this.#suspend();
+    this.#unlisten?.();
+    this.#unlisten = undefined;
+  }
+
+  #hidden(): void {
+    this.#hiddenAt = Date.now();
+    this.#keepNow();
+    this.#away.set(AWAY_AFTER, () => this.#suspend());
+  }
+
+  #shown(): void {
+    this.#away.clear();
+    if (!this.#isAtWork) return this.#start();
+    // Timers of a hidden page may have slept.
+    if (Date.now() - this.#hiddenAt > SILENCE) void this.#poll();
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#eachList((list) => list.wake());
+    this.#switches.wake();
+  }
+
+  /** Asks who is signed in, and takes its place among the tabs of theirs. */
+  async #enter(): Promise<void> {
+    const era = this.#era;
+    try {
+      await this.#credentials.get();
+    } catch (error) {
+      if (era !== this.#era || !this.#isAtWork) return;
+      this.#failed(Failure.of(error));
+      this.#entry.set(Math.max(this.#credentials.rest, 500), () => void this.#enter());
+      return;
+    }
+    if (era !== this.#era || !this.#isAtWork) return;
+    this.#silence.set(LEADER_ANSWERS_IN, () => void this.#poll());
+    this.#tabs.join(this.#name!);
+    // What it has is from before it went.
+    this.#eachList((list) => list.touch(0));
+    this.#wake();
+  }
+
+  #leave(): void {
+    this.#live.stop();
+    this.#tabs.leave();
+    this.#keeper.lost();
+    this.#silence.clear();
+    this.#beat.clear();
+  }
+
+  // Whose it is.
+
+  #isOf(tenant: string, sub: string): void {
+    // Whose token tells nobody is known to no other tab.
+    const who = sub ? `${tenant}:${sub}` : (this.#nobody ??= `${Math.random()}`);
+    const name = `tidings:1:${this.#server}:${who}:${JSON.stringify(this.#wish)}`;
+    if (name === this.#name) return;
+    const isAnother = this.#name !== undefined;
+    if (isAnother) this.#forget();
+    this.#name = name;
+    const found = this.#snapshots.read(name);
+    if (found) {
+      this.#restored = found.lists;
+      this.#keeper.shown ??= found.counts;
+      for (const [key, list] of this.#lists) if (found.lists[key]) list.restore(found.lists[key]);
+      this.#paint();
+    }
+    if (!isAnother || !this.#isAtWork) return;
+    this.#leave();
+    void this.#enter();
+  }
+
+  /** Nothing of a user is left here. */
+  #forget(): void {
+    this.#era++;
+    this.#name = this.#cursor = this.#live.cursor = this.#failure = this.#polling = undefined;
+    this.#isKnown = false;
+    this.#restored = {};
+    this.#announced.clear();
+    this.#keep.clear();
+    this.#snapshots.clear();
+    this.#keeper.forget();
+    this.#eachList((list) => list.forget());
+    this.#switches.forget();
+    this.#paint();
+  }
+
+  #out(): void {
+    this.#isOut = true;
+    this.#stop();
+    this.#credentials.forget();
+    this.#forget();
+  }
+
+  // What comes.
+
+  #lead(): void {
+    this.#live.cursor ??= this.#cursor;
+    this.#live.start();
+    this.#beat.set(BEAT_EVERY, () => this.#pulse());
+  }
+
+  #pulse(): void {
+    this.#tellOverview();
+    this.#beat.set(BEAT_EVERY, () => this.#pulse());
+  }
+
+  /** Only what the server has told, in its order: what this tab was answered may be newer than what comes next. */
+  #tellOverview(): void {
+    const { told } = this.#keeper;
+    const { isUp, cursor } = this.#live;
+    if (this.#tabs.isLeader && isUp && told && cursor) this.#tabs.tell({ kind: 'overview', overview: told, cursor });
+  }
+
+  #told(counts: CountsFragment): void {
+    this.#heardNow();
+    this.#keeper.tell(counts);
+    this.#tellOverview();
+  }
+
+  #received(entry: InboxEntryFragment): void {
+    this.#heardNow();
+    this.#tabs.tell({ kind: 'item', item: entry });
+    this.#announce(entry);
+  }
+
+  #hear(message: Message): void {
+    if (message.kind === 'hello') return this.#tellOverview();
+    if (message.kind === 'out') return this.#out();
+    if (message.kind === 'touched') {
+      this.#eachList((list) => list.touch());
+      return this.#switches.touch();
+    }
+    // What another leader says that has lost its place.
+    if (this.#tabs.isLeader) return;
+    this.#heardNow();
+    if (message.kind === 'item') return this.#announce(message.item);
+    this.#cursor = message.cursor;
+    this.#keeper.tell(message.overview);
+  }
+
+  #announce({ cursor, node }: InboxEntryFragment): void {
+    this.#cursor = cursor;
+    this.#eachList((list) => list.touch());
+    // After another leader took over, or a tab came back, some come once more.
+    if (this.#announced.has(node.id)) return;
+    this.#announced.add(node.id);
+    if (this.#announced.size > ANNOUNCED) this.#announced.delete(this.#announced.values().next().value!);
+    this.#items.tell({ cursor, ...node });
+  }
+
+  #lost(failure: Failure): void {
+    this.#keeper.lost();
+    this.#cursor = this.#live.cursor;
+    if (failure.code !== OFFLINE) this.#complain(failure.problem);
+    // The answer says whether it is the server that is away, or sockets alone.
+    void this.#poll();
+  }
+
+  /** Somebody has told something, so that there is no need to ask. */
+  #heardNow(): void {
+    this.#reached();
+    this.#silence.set(SILENCE, () => {
+      // Its socket is known to be alive without being told anything.
+      if (this.#live.isUp) return this.#heardNow();
+      this.#keeper.lost();
+      void this.#poll();
+    });
+  }
+
+  #poll(): Promise<void> {
+    const silence = this.#silence;
+    const backoff = this.#pollBackoff;
+    const era = this.#era;
+    return (this.#polling ??= (async () => {
+      const turn = this.#keeper.asked();
+      try {
+        const { viewer } = await this.request(OverviewDocument, this.#wish);
+        backoff.reset();
+        this.#known();
+        // What comes after what was shown first is new.
+        this.#live.cursor ??= this.#cursor ??= viewer.overview.cursor;
+        this.#keeper.answered(viewer.overview, turn, false);
+        silence.set(SILENCE, () => void this.#poll());
+      } catch (error) {
+        const failure = Failure.of(error);
+        if (era !== this.#era) return;
+        this.#failed(failure);
+        const millis = Math.max(backoff.next(), failure.retryAfter ?? 0, this.#credentials.rest);
+        silence.set(millis, () => void this.#poll());
+      } finally {
+        if (era === this.#era) this.#polling = undefined;
+        if (!this.#isAtWork) silence.clear();
+      }
+    })());
+  }
+
+  // What is shown.
+
+  get #condition(): { status: Status; problem?: Problem | undefined } {
+    return this.#failure ?? { status: this.#isKnown ? 'ready' : 'loading' };
+  }
+
+  #show(counts: CountsFragment): void {
+    this.#known();
+    const { types } = this.#overview.get();
+    this.#paint();
+    // The sum is that of the types.
+    if (types === this.#overview.get().types) return;
+    this.#eachList((list) => list.touch());
+    this.#keepSoon();
+  }
+
+  #paint(): void {
+    const { status, problem } = this.#condition;
+    const { unread, types } = this.#keeper.shown ?? NOTHING;
+    this.#overview.set({ status, unread, types, ...(problem && { problem }) });
+  }
+
+  /** The server has said where the inbox stands. */
+  #known(): void {
+    if (this.#isKnown) return;
+    this.#isKnown = true;
+    this.#paintAll();
+  }
+
+  /** The server has answered. */
+  #reached(): void {
+    if (!this.#failure) return;
+    this.#failure = undefined;
+    this.#paintAll();
+    this.#eachList((list) => list.touch());
+    this.#switches.touch();
+  }
+
+  #failed(failure: Failure): void {
+    const { problem } = failure;
+    const isRefused = failure.code === UNAUTHENTICATED || failure.code === 'FORBIDDEN';
+    // Whatever it is, where nothing is known yet there is nothing else to be shown.
+    const isOffline = !this.#isKnown || [OFFLINE, 'UNAVAILABLE', 'INTERNAL'].includes(failure.code);
+    if (isRefused || isOffline) {
+      if (isRefused) this.#keeper.lost();
+      this.#failure = { status: isRefused ? 'refused' : 'offline', problem };
+      this.#paintAll();
+    }
+    this.#complain(problem);
+  }
+
+  #complained: Problem | undefined;
+
+  /** The same once in a row. */
+  #complain(problem: Problem): void {
+    if (same(problem, this.#complained)) return;
+    this.#complained = problem;
+    this.#problems.tell(problem);
+  }
+
+  #paintAll(): void {
+    this.#paint();
+    this.#eachList((list) => list.show());
+    this.#switches.show();
+  }
+
+  #eachList(work: (list: List) => void): void {
+    for (const list of this.#lists.values()) work(list);
+  }
+
+  #instantAt(cursor: string): string | undefined {
+    for (const list of this.#lists.values()) {
+      const found = list.items.find((item) => item.cursor === cursor);
+      if (found) return found.createdAt;
+    }
+    return undefined;
+  }
+
+  // What is kept.
+
+  #keepSoon(): void {
+    this.#keep.setSooner(KEEP_IN, () => this.#keepNow());
+  }
+
+  #keepNow(): void {
+    this.#keep.clear();
+    const counts = this.#keeper.shown;
+    if (this.#name === undefined || !counts) return;
+    const known = [...this.#lists].filter(([, list]) => list.items.length > 0);
+    const lists = Object.fromEntries(known.map(([key, list]) => [key, list.items.slice(0, PAGE)]));
+    this.#snapshots.write({ name: this.#name, counts, lists });
+  }
+}

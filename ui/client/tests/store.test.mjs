@@ -1,0 +1,298 @@
+// What a store shows, and what it asks for that.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { FakeTidings } from './support/fake.mjs';
+import { PACE, until, withBrowser } from './support/browser.mjs';
+
+const unread = ({ store }) => store.overview.get().unread.count;
+const ids = (list) => list.get().items.map(({ id }) => id);
+const fake = () => new FakeTidings();
+const check = (name, work) => test(name, { timeout: 20_000 }, withBrowser(fake, work));
+
+/** A list that somebody looks at. */
+function shown(tab, filter) {
+  const list = tab.store.inbox(filter);
+  list.subscribe(() => {});
+  return list;
+}
+
+check('it shows what is there, and what comes', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  assert.equal(tab.store.overview.get().status, 'loading');
+  const list = shown(tab);
+  await until('ready', () => tab.store.overview.get().status === 'ready' && list.get().items.length === 1);
+  assert.equal(unread(tab), 1);
+  assert.deepEqual(tab.heard, [], 'what a page had is not new');
+  const id = server.send('b');
+  await until('came', () => unread(tab) === 2 && list.get().items.length === 2 && tab.heard.length > 0);
+  assert.deepEqual(tab.heard, [id]);
+  assert.deepEqual(ids(list), ['i2', 'i1']);
+  assert.equal(tab.callbacks, 1);
+  assert.equal(tab.store.overview.get().types[1].latest.title, 'title 2');
+});
+
+check('nothing is asked before somebody subscribes, and nothing goes on after the last has gone', async (browser, server) => {
+  const tab = browser.open({ watched: false });
+  await sleep(30);
+  assert.equal(tab.callbacks + server.requests.length, 0);
+  const leave = tab.store.overview.subscribe(() => {});
+  await until('up', () => server.sockets.size === 1);
+  leave();
+  leave();
+  await until('rests', () => server.sockets.size === 0);
+  tab.store.overview.subscribe(() => {});
+  await until('up again', () => server.sockets.size === 1);
+});
+
+check('what has not changed stays the same object', async (browser, server) => {
+  for (let n = 0; n < 3; n++) server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 3 && tab.store.overview.get().status === 'ready');
+  const [before, overview] = [list.get(), tab.store.overview.get()];
+  await list.refresh();
+  assert.equal(list.get().items, before.items);
+  assert.equal(list.get(), list.get());
+  assert.equal(tab.store.overview.get(), overview);
+  assert.equal(tab.store.inbox({}), list);
+  assert.equal(tab.store.inbox({ types: ['b', 'a'] }), tab.store.inbox({ types: ['a', 'b'], read: undefined }));
+  const [, second] = before.items;
+  await tab.store.markRead({ ids: ['i3'] });
+  await until('marked', () => list.get().items[0].isRead);
+  assert.equal(list.get().items[1], second);
+});
+
+check('a list has pages of 30, and 500 items at the most', async (browser, server) => {
+  for (let n = 0; n < 620; n++) server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('a page', () => list.get().items.length === 30);
+  assert.ok(list.get().hasMore);
+  await Promise.all([list.fetchMore(), list.fetchMore()]);
+  assert.equal(list.get().items.length, 90);
+  for (let n = 0; n < 20; n++) await list.fetchMore();
+  assert.equal(list.get().items.length, 500);
+  assert.equal(list.get().hasMore, false);
+  await list.refresh();
+  assert.deepEqual(ids(list), server.list().slice(0, 500).map(({ id }) => id));
+  assert.equal(new Set(ids(list)).size, 500);
+});
+
+check('types of the store bound what is listed and counted', async (browser, server) => {
+  server.send('a');
+  server.send('b');
+  const tab = browser.open({ types: ['b'] });
+  const [all, none] = [shown(tab), shown(tab, { types: ['a'] })];
+  await until('shown', () => unread(tab) === 1 && all.get().status === 'ready' && none.get().status === 'ready');
+  assert.deepEqual([ids(all), ids(none)], [['i2'], []]);
+});
+
+check('a mark is shown at once, its numbers come from the server, and other tabs have it too', async (browser, server) => {
+  for (let n = 0; n < 3; n++) server.send();
+  const [tab, other] = [browser.open(), browser.open()];
+  const lists = [shown(tab), shown(other), shown(tab, { read: false }), shown(tab, { state: 'ARCHIVED' })];
+  await until('shown', () => lists.slice(0, 3).every((list) => list.get().items.length === 3) && unread(other) === 3);
+  await sleep(30);
+  server.delay = () => 5;
+  const marking = tab.store.markRead({ ids: ['i2'] });
+  assert.deepEqual(lists[0].get().items.map(({ isRead }) => isRead), [false, true, false]);
+  assert.deepEqual(ids(lists[2]), ['i3', 'i1']);
+  assert.equal(unread(tab), 3);
+  await marking;
+  await until('counted', () => unread(tab) === 2);
+  await until('others', () => unread(other) === 2 && lists[1].get().items[1].isRead);
+  await tab.store.archive({ ids: ['i3'] });
+  assert.deepEqual(ids(lists[0]), ['i2', 'i1']);
+  await until('archived', () => ids(lists[3]).join() === 'i3' && ids(lists[1]).join() === 'i2,i1');
+  await tab.store.unarchive({ ids: ['i3'] });
+  await until('back', () => ids(lists[0]).join() === 'i3,i2,i1' && lists[3].get().items.length === 0);
+  await tab.store.remove({ ids: ['i1'] });
+  await until('gone', () => lists.every((list) => !ids(list).includes('i1')));
+});
+
+check('a mark of everything up to an item leaves what came later', async (browser, server) => {
+  for (let n = 0; n < 4; n++) server.send(n % 2 ? 'b' : 'a');
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 4);
+  server.delay = () => 5;
+  const seen = [];
+  list.subscribe(() => seen.push(list.get().items.map(({ isRead }) => +isRead).join('')));
+  const marking = tab.store.markRead({ types: ['a'], upTo: list.get().items[0].cursor });
+  assert.deepEqual(list.get().items.map(({ isRead }) => isRead), [false, true, false, true]);
+  server.send('a');
+  await marking;
+  await until('settled', () => list.get().items.length === 5 && unread(tab) === 3);
+  assert.deepEqual(list.get().items.map(({ isRead }) => isRead), [false, false, true, false, true]);
+  assert.ok(seen.every((one) => one.endsWith('0101')), `it never went back: ${seen}`);
+});
+
+check('a mark that fails is undone, and thrown', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 1);
+  server.instead = (name) => name === 'MarkRead' && Response.json({ errors: [{ message: 'no', extensions: { code: 'NOT_FOUND' } }] });
+  const marking = tab.store.markRead({ ids: ['i1'] });
+  assert.equal(list.get().items[0].isRead, true);
+  await assert.rejects(marking, { code: 'NOT_FOUND', message: 'no' });
+  assert.equal(list.get().items[0].isRead, false);
+  assert.equal(server.count('MarkRead'), 1);
+});
+
+check('a mark whose answer was lost is made once more, and marks keep their order', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 1);
+  let lost = 0;
+  server.losesAnswer = (name) => name === 'MarkRead' && lost++ === 0;
+  await Promise.all([tab.store.markRead({ ids: ['i1'] }), tab.store.markUnread({ ids: ['i1'] })]);
+  assert.deepEqual(server.requests.filter((name) => name.startsWith('Mark')), ['MarkRead', 'MarkRead', 'MarkUnread']);
+  assert.equal(server.items[0].isRead, false);
+  await until('settled', () => !list.get().items[0].isRead && unread(tab) === 1);
+});
+
+check('what the server told before a mark does not bring old numbers back', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  await until('up', () => server.after.length === 1 && unread(tab) === 1);
+  await sleep(30);
+  const seen = [];
+  tab.store.overview.subscribe(() => seen.push(unread(tab)));
+  // An event is on its way for longer than the mark and its answer.
+  server.delay = () => 0;
+  server.mergeMillis = 0;
+  const [socket] = server.sockets;
+  const old = server.overview();
+  const marking = tab.store.markRead({ ids: ['i1'] });
+  await marking;
+  socket.onmessage({ data: JSON.stringify({ type: 'next', id: 'o', payload: { data: { overviewChanged: { overview: old } } } }) });
+  await sleep(40);
+  assert.deepEqual(seen.filter((count, place) => count !== seen[place - 1]).slice(0, 1), [0]);
+});
+
+check('a change that was undone before the server could tell of it is asked for', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  await until('up', () => server.after.length === 1 && unread(tab) === 1);
+  await sleep(30);
+  server.mergeMillis = 30;
+  const marking = tab.store.markRead({ ids: ['i1'] });
+  await marking;
+  assert.equal(unread(tab), 0);
+  // Another device marks it unread: the server has nothing new to tell.
+  server.mark('unread', ['i1']);
+  await until('right', () => unread(tab) === 1);
+});
+
+check('1,000 sends are few readings', async (browser, server) => {
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('up', () => tab.store.overview.get().status === 'ready' && list.get().status === 'ready');
+  await sleep(30);
+  server.requests.length = 0;
+  const began = Date.now();
+  for (let n = 0; n < 1000; n++) {
+    server.send();
+    if (n % 10 === 0) await sleep(1);
+  }
+  await until('all', () => unread(tab) === 1000 && ids(list)[0] === 'i1000');
+  // After 1, 2 and 4 s, then every 5 s.
+  const most = 6 + (Date.now() - began) / 5_000;
+  assert.ok(server.count('Inbox') <= most, `${server.count('Inbox')} readings`);
+  assert.equal(server.count('Overview'), 0);
+  assert.equal(tab.heard.length, 1000);
+});
+
+check('a list that nobody sees is not read, and is current when it is shown', async (browser, server) => {
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('up', () => list.get().status === 'ready' && unread(tab) === 0);
+  await sleep(30);
+  tab.page.tell('hidden');
+  const before = server.count('Inbox');
+  server.send();
+  await until('counted', () => unread(tab) === 1);
+  await sleep(50);
+  assert.equal(server.count('Inbox'), before);
+  tab.page.tell('shown');
+  await until('read', () => list.get().items.length === 1);
+});
+
+check('changes that no count shows are found in a minute', async (browser, server) => {
+  server.send();
+  server.mark('read', [server.send()]);
+  server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 3);
+  server.mark('remove', ['i2']);
+  await until('gone', () => ids(list).join() === 'i3,i1', 3 * 60_000 * PACE);
+});
+
+check('preferences are shown at once, and in other tabs', async (browser) => {
+  const [tab, other] = [browser.open(), browser.open()];
+  for (const { store } of [tab, other]) store.preferences.subscribe(() => {});
+  const wanted = ({ store }) => store.preferences.get().types.map(({ isWanted }) => isWanted).join();
+  await until('read', () => wanted(tab) === 'true,true' && wanted(other) === 'true,true');
+  const setting = tab.store.preferences.set('a', false);
+  assert.equal(wanted(tab), 'false,true');
+  await setting;
+  assert.equal(wanted(tab), 'false,true');
+  await until('others', () => wanted(other) === 'false,true');
+  browser.server.instead = (name) => name === 'UpdatePreferences' && Response.json({ errors: [{ message: 'mandatory', extensions: { code: 'BAD_USER_INPUT' } }] });
+  await assert.rejects(tab.store.preferences.set('b', false), { code: 'BAD_USER_INPUT' });
+  assert.equal(wanted(tab), 'false,true');
+});
+
+check('what listeners throw ends nothing', async (browser, server) => {
+  const tab = browser.open();
+  const thrown = [];
+  const report = (error) => thrown.push(error.message);
+  process.on('uncaughtException', report);
+  const listeners = process.listeners('uncaughtException').filter((one) => one !== report);
+  listeners.forEach((one) => process.off('uncaughtException', one));
+  try {
+    tab.store.onItem(() => {
+      throw new Error('of a listener');
+    });
+    const heard = [];
+    tab.store.onItem(({ id }) => heard.push(id));
+    await until('up', () => server.sockets.size === 1 && unread(tab) === 0 && tab.store.overview.get().status === 'ready');
+    await sleep(20);
+    server.send();
+    await until('heard', () => heard.length === 1);
+    await until('reported', () => thrown.includes('of a listener'));
+  } finally {
+    listeners.forEach((one) => process.on('uncaughtException', one));
+    process.off('uncaughtException', report);
+  }
+});
+
+check('what the server does not want to answer is shown as a problem', async (browser, server) => {
+  const errors = [{ message: 'no such type', extensions: { code: 'BAD_USER_INPUT', field: 'types' } }];
+  server.instead = () => Response.json({ errors });
+  const tab = browser.open({ types: ['x'], around: { WebSocket: undefined } });
+  await until('told', () => tab.store.overview.get().problem?.code === 'BAD_USER_INPUT');
+  assert.deepEqual(tab.problems, [{ code: 'BAD_USER_INPUT', message: 'no such type' }]);
+  server.instead = () => undefined;
+  await until('ready', () => tab.store.overview.get().status === 'ready' && !tab.store.overview.get().problem);
+});
+
+check('a mark that waits when somebody signs out is not made again', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  await until('ready', () => tab.store.overview.get().status === 'ready');
+  server.delay = () => 20;
+  const marking = tab.store.markRead({ ids: ['i1'] });
+  await sleep(5);
+  tab.store.signOut();
+  await assert.rejects(marking, { code: 'UNAUTHENTICATED' });
+  await sleep(100);
+  assert.deepEqual([server.count('MarkRead'), tab.callbacks], [1, 1]);
+});

@@ -1,0 +1,58 @@
+// The demo's page: documents that one comments on, and the bell of whoever is signed in. A real page asks its own backend for tokens,
+// and only that sends.
+
+const { people, documents } = await (await fetch('/demo/data')).json();
+const bell = document.querySelector('tidings-bell');
+const preferences = document.querySelector('tidings-preferences');
+const user = document.querySelector('#user');
+
+const name = (id) => people.find((person) => person.id === id)?.name ?? id;
+const token = async (who) => (await fetch(`/demo/token?${new URLSearchParams(who)}`)).text();
+const fill = (select, ids) => select.replaceChildren(...ids.map((id) => new Option(name(id), id)));
+
+function signIn(id) {
+  sessionStorage.setItem('user', id);
+  for (const element of [bell, preferences]) element.token = () => token({ user: id });
+}
+
+const COMMENT = `mutation Comment($input: SendReminderInput!) {
+  sendReminder(input: $input) { replayed }
+}`;
+
+/** What a backend does when somebody comments. */
+async function comment(id, title, sender, text) {
+  const input = { type: 'comment', target: { type: 'document', externalId: id }, action: 'comment', sender,
+    content: { params: { document: title, text } }, idempotencyKey: crypto.randomUUID?.() };
+  const answer = await fetch('/graphql', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await token({ service: 'shop' })}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ query: COMMENT, variables: { input } }),
+  });
+  const { errors } = await answer.json();
+  return errors ? errors[0].message : `Sent: everybody who is subscribed hears of it, but for ${name(sender)}.`;
+}
+
+for (const { id, title, writers } of documents) {
+  const item = document.querySelector('#document').content.cloneNode(true);
+  item.querySelector('h2').textContent = title;
+  item.querySelector('p').textContent = `Subscribed: ${writers.map(name).join(', ')}`;
+  const form = item.querySelector('form');
+  fill(form.elements.sender, people.map((person) => person.id));
+  form.elements.sender.value = 'gus';
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const { sender, text } = form.elements;
+    form.querySelector('output').value = await comment(id, title, sender.value, text.value).catch((problem) => problem.message);
+  });
+  document.querySelector('#documents').append(item);
+}
+
+fill(user, people.map((person) => person.id));
+user.value = sessionStorage.getItem('user') ?? people[0].id;
+user.addEventListener('change', () => {
+  bell.signOut?.();
+  signIn(user.value);
+});
+// There is no page behind the links of the demo.
+addEventListener('tidings-open', (event) => event.preventDefault());
+signIn(user.value);

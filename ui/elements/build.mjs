@@ -1,0 +1,181 @@
+// Builds the elements into dist/, which is committed and becomes part of the server; `--check` only compares, `--plain` writes what
+// the npm package has, uncompressed, into module/.
+//
+// The same sources and package-lock.json give the same files on every machine. How they are compressed may differ from one
+// Node.js to the next, so that the check compares what is within.
+
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync, gzipSync } from 'node:zlib';
+
+import { build, transform } from 'esbuild';
+import { minify } from 'terser';
+
+import { licences } from './licences.mjs';
+import { measure, table } from './sizes.mjs';
+
+const ROOT = dirname(fileURLToPath(import.meta.url));
+const DIST = join(ROOT, 'dist');
+const TERSER = createRequire(import.meta.url)('terser/package.json').version;
+const TARGET = ['chrome125', 'firefox125', 'safari17.5'];
+
+/** The address that pages name, and that never changes. It only fetches what has a hash in its name. */
+const STABLE = 'tidings.js';
+
+const KINDS = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+/** Style sheets are text, for `adoptedStyleSheets`. */
+const sheets = {
+  name: 'sheets',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code, warnings } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true, target: TARGET });
+      // A browser passes over what it does not understand, and shows something else.
+      if (warnings.length > 0) throw new Error(`${path}: ${warnings[0].location?.line}: ${warnings[0].text}`);
+      return { contents: code.trim(), loader: 'text' };
+    });
+    // Templates need no indentation, and code neither.
+    onLoad({ filter: /src\/\w+\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(/^\s+/gm, ''),
+      loader: 'ts',
+    }));
+  },
+};
+
+/** What esbuild has made, 3 % smaller. */
+async function smaller(text) {
+  const { code } = await minify(text, {
+    module: true,
+    ecma: 2022,
+    format: { comments: false },
+    compress: { passes: 3, unsafe_arrows: true, hoist_props: true, pure_getters: true },
+  });
+  return `${code}\n`;
+}
+
+async function bundle() {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { tidings: 'src/index.ts' },
+    entryNames: '[name]',
+    chunkNames: '[name]-[hash]',
+    outdir: 'dist',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    target: TARGET,
+    charset: 'utf8',
+    // The hashes in names have to tell what terser makes of this, too.
+    banner: { js: `/*! terser ${TERSER} */` },
+    legalComments: 'none',
+    plugins: [sheets],
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+  });
+  const files = new Map();
+  for (const { path, text } of outputFiles) files.set(basename(path), Buffer.from(await smaller(text)));
+  const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
+  return { files, outputs, inputs: Object.keys(metafile.inputs) };
+}
+
+/** The files of `outputs` that the browser needs before `name` runs, itself first. */
+function needed(outputs, name) {
+  const found = new Set([name]);
+  for (const at of found) {
+    for (const { path, kind } of outputs.get(at).imports) if (kind === 'import-statement') found.add(basename(path));
+  }
+  return [...found];
+}
+
+const hash = (algorithm, content, encoding) => createHash(algorithm).update(content).digest(encoding);
+
+/** What is served, by name, and the parts that count for the budgets. */
+async function made() {
+  const { files, outputs, inputs } = await bundle();
+  const first = needed(outputs, STABLE);
+  const notices = Buffer.from(await licences(ROOT, inputs));
+  files.set(`licences-${hash('sha256', notices, 'hex').slice(0, 8)}.txt`, notices);
+
+  const panel = [...outputs].find(([, { entryPoint }]) => entryPoint === 'src/panel.ts')[0];
+  const locales = [...outputs].filter(([, { entryPoint }]) => entryPoint?.startsWith('src/locales/')).map(([name]) => name);
+  const later = needed(outputs, panel).filter((name) => !first.includes(name));
+  const size = (name) => gzipSync(files.get(name), { level: 9 }).length;
+  return { files, hashed: first[1], sizes: measure({ first, later, locales, size }) };
+}
+
+/** What the server and pages have to know of each file. */
+function manifest(files, hashed) {
+  const list = [...files]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, content]) => ({
+      name,
+      type: KINDS[extname(name)],
+      bytes: content.length,
+      // The stable name has other content with the next version: it can have no hash.
+      ...(name === STABLE ? { immutable: false } : { immutable: true, integrity: `sha384-${hash('sha384', content, 'base64')}` }),
+    }));
+  return `${JSON.stringify({ entry: STABLE, hashed, files: list }, undefined, 2)}\n`;
+}
+
+/** The list of files as Rust has it: name, media type and gzipped content. */
+function list(names) {
+  const entries = names.map((name) => `    ("${name}", "${KINDS[extname(name)]}", include_bytes!("${name}.gz")),`);
+  return `// Made by ui/elements/build.mjs.\n[\n${entries.join('\n')}\n]\n`;
+}
+
+async function write(folder, files) {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder);
+  for (const [name, content] of files) {
+    await writeFile(join(folder, name), name.endsWith('.gz') ? gzipSync(content, { level: 9 }) : content);
+  }
+}
+
+/** The names of files that are not what the sources build to. */
+async function differing(files) {
+  const committed = existsSync(DIST) ? await readdir(DIST) : [];
+  const differing = committed.filter((name) => !files.has(name));
+  for (const [name, content] of files) {
+    const found = committed.includes(name) && (await readFile(join(DIST, name)));
+    if (!found || !content.equals(name.endsWith('.gz') ? gunzipSync(found) : found)) differing.push(name);
+  }
+  return differing;
+}
+
+const { files, hashed, sizes } = await made();
+if (process.argv.includes('--plain')) {
+  await write(join(ROOT, 'module'), files);
+} else {
+  const about = Buffer.from(manifest(files, hashed));
+  const dist = new Map(
+    [...files].sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, content]) => [`${name}.gz`, content]),
+  );
+  dist.set('manifest.json', about);
+  dist.set('assets.rs', Buffer.from(list([...files.keys()].sort())));
+  if (process.argv.includes('--check')) {
+    const wrong = await differing(dist);
+    if (wrong.length > 0) {
+      console.error(
+        `ui/elements/dist is not what its sources build to (run 'npm run build --prefix ui/elements'):\n  ${wrong.join('\n  ')}`,
+      );
+      process.exitCode = 1;
+    }
+  } else {
+    await write(DIST, dist);
+  }
+}
+console.log(table(sizes));
+if (sizes.some(({ bytes, budget }) => bytes > budget)) {
+  console.error('ui/elements is above its budget');
+  process.exitCode = 1;
+}

@@ -1,0 +1,77 @@
+// The list of articles: each stays the same element as long as its item is there, and keys move between them.
+
+import { render } from 'lit-html';
+
+import type { Item } from '../../client/src/index.ts';
+import { itemView, type ItemView } from './item.ts';
+
+type Shared = Omit<ItemView, 'item' | 'position' | 'isCurrent' | 'own'>;
+
+/** What each article was made of: with a long list, one that is made of the same takes no time. */
+const shown = new WeakMap<Element, unknown[]>();
+
+/** Brings the articles in line with the items; what stays is not moved, so that the focus and the place in the list stay too. */
+export function showFeed(
+  feed: HTMLElement,
+  items: readonly Item[],
+  current: string,
+  shared: Shared,
+  own?: (item: Item) => unknown,
+) {
+  const before = new Map([...feed.children].map((article) => [(article as HTMLElement).dataset.id!, article as HTMLElement]));
+  const wanted = new Set(items.map(({ id }) => id));
+  for (const [id, article] of before) if (!wanted.has(id)) article.remove();
+  let next = feed.firstElementChild;
+  items.forEach((item, index) => {
+    let article = before.get(item.id);
+    if (article && article === next) next = next.nextElementSibling;
+    else feed.insertBefore((article ??= document.createElement('article')), next);
+    const isCurrent = item.id === current;
+    const ownView = own?.(item);
+    const parts = [item, index, isCurrent, ownView, shared.language, shared.icons, (shared.now / 60_000) | 0];
+    if (shown.get(article)?.every((part, at) => part === parts[at])) return;
+    shown.set(article, parts);
+    const state = item.isRead ? 'item' : 'item item-unread';
+    article.className = state;
+    const attributes = {
+      part: state,
+      'data-id': item.id,
+      tabindex: isCurrent ? '0' : '-1',
+      'aria-posinset': `${index + 1}`,
+      'aria-setsize': '-1',
+      'aria-labelledby': `t-${item.id}`,
+      'aria-describedby': `m-${item.id}`,
+    };
+    for (const [name, value] of Object.entries(attributes))
+      if (article.getAttribute(name) !== value) article.setAttribute(name, value);
+    render(itemView({ ...shared, item, position: index + 1, isCurrent, own: ownView }), article);
+  });
+}
+
+/**
+ * Moves the focus between articles, by the keys of https://www.w3.org/WAI/ARIA/apg/patterns/feed/ and arrows; gives whether the key meant
+ * that. `more` is told when it comes to the last one.
+ */
+export function moveInFeed({ target, key, ctrlKey }: KeyboardEvent, root: ShadowRoot, more: () => void): boolean {
+  const articles = [...root.querySelectorAll('article')];
+  const inside = (target as Element).closest('article');
+  const at = inside ? articles.indexOf(inside) : -1;
+  const isOnArticle = target === inside;
+  if (inside && ctrlKey && (key === 'Home' || key === 'End')) {
+    root.querySelector<HTMLElement>(key === 'Home' ? '[aria-selected=true], .views button' : '.end')?.focus();
+    return true;
+  }
+  const by =
+    key === 'PageDown' || (isOnArticle && key === 'ArrowDown')
+      ? 1
+      : key === 'PageUp' || (isOnArticle && key === 'ArrowUp')
+        ? -1
+        : 0;
+  const to = by ? at + by : isOnArticle && key === 'Home' ? 0 : isOnArticle && key === 'End' ? articles.length - 1 : undefined;
+  if (to === undefined || articles.length === 0) return false;
+  if (to >= articles.length - 1) more();
+  const next = articles[Math.max(0, Math.min(to, articles.length - 1))]!;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: 'nearest' });
+  return true;
+}

@@ -1,0 +1,93 @@
+// One item as it stands in the list.
+
+import { html, nothing, type TemplateResult } from 'lit-html';
+
+import type { Item } from '../../client/src/index.ts';
+import { named, sign, SIGNS } from './icons.ts';
+import { safeLink, safePicture } from './link.ts';
+import type { Key, Language } from './texts.ts';
+
+/** What may be done with an item. */
+export type Act = 'markRead' | 'markUnread' | 'archive' | 'unarchive' | 'remove';
+
+export interface ItemView {
+  language: Language;
+  item: Item;
+  /** From 1 on. */
+  position: number;
+  /** Whether the focus is here, or would come here: its buttons are in the tab order. */
+  isCurrent: boolean;
+  now: number;
+  icons: Record<string, string> | undefined;
+  /** What the page wants to stand here. */
+  own: unknown;
+  open(item: Item, event: Event): void;
+  act(item: Item, act: Act): void;
+}
+
+export function itemView(view: ItemView): TemplateResult {
+  const { item, language, isCurrent } = view;
+  const order = isCurrent ? 0 : -1;
+  return html`${lead(view)}
+    <div class="content">
+      <h3 class="title" part="title" id="t-${item.id}">
+        ${item.isRead ? nothing : html`<span class="vh">${language.say('isUnread')}: </span>`}${title(view, order)}
+      </h3>
+      ${view.own ?? (item.body ? html`<p class="body" part="body" dir="auto">${item.body}</p>` : nothing)}
+      <div class="foot">
+        <div class="meta" part="meta" id="m-${item.id}">
+          <bdi class="type">${item.type.title}</bdi><span aria-hidden="true">·</span>
+          <time datetime=${item.createdAt} title=${language.full(item.createdAt)}>${language.ago(item.createdAt, view.now)}</time>
+        </div>
+        <div class="actions" part="actions">
+          ${item.isRead ? action(view, order, 'markUnread', 'markUnread', 'unread') : action(view, order, 'markRead', 'markRead', 'check')}
+          ${item.isArchived ? action(view, order, 'unarchive', 'unarchive', 'unarchive') : action(view, order, 'archive', 'archiveItem', 'archive')}
+          ${action(view, order, 'remove', 'remove', 'remove')}
+        </div>
+      </div>
+    </div>
+    ${item.isRead ? nothing : html`<span class="dot" part="dot"></span>`}`;
+}
+
+/** The title leads where the item leads; the whole item is its area to click. */
+function title({ item, open }: ItemView, order: number): TemplateResult {
+  const link = safeLink(item.link);
+  const clicked = (event: Event) => open(item, event);
+  return link
+    ? html`<a class="open" href=${link} rel="noopener" tabindex=${order} @click=${clicked} @auxclick=${clicked} dir="auto">${item.title}</a>`
+    : html`<button class="open" type="button" tabindex=${order} @click=${clicked} dir="auto">${item.title}</button>`;
+}
+
+function action({ item, language, act }: ItemView, order: number, what: Act, key: Key, icon: keyof typeof SIGNS): TemplateResult {
+  const name = language.say(key);
+  return html`<button type="button" class="icon" part="action" data-act=${what} tabindex=${order} aria-label=${name} title=${name}
+    @click=${() => act(item, what)}>${sign(SIGNS[icon])}</button>`;
+}
+
+/** Who it is from, or else what it is: a picture, an icon, or a letter. */
+function lead({ item: { sender, type }, icons }: ItemView): TemplateResult {
+  const face = safePicture(sender?.avatarUrl);
+  const picture = face ?? (sender ? undefined : safePicture(type.icon));
+  const icon = sender ? undefined : (named(type.icon || 'bell', icons) ?? named('bell', undefined));
+  const letter = icon ? nothing : initials(sender?.name || sender?.id || type.title);
+  return html`<span class="lead ${icon ? 'kind' : ''}" part=${icon ? 'icon' : 'avatar'} aria-hidden="true">
+    ${icon ?? letter}
+    ${picture ? html`<img src=${picture} alt="" loading="lazy" decoding="async" referrerpolicy="no-referrer" @error=${gone}>` : nothing}
+  </span>`;
+}
+
+/** A picture that does not come shows what is behind it. */
+function gone(event: Event) {
+  (event.target as HTMLElement).hidden = true;
+}
+
+/** The first letters of the first and the last word, whole even where they are of several code points. */
+function initials(name: string): string {
+  const words = name.trim().split(/\s+/);
+  const ends = words.length > 1 ? [words[0]!, words.at(-1)!] : words;
+  const letters = new Intl.Segmenter();
+  return ends
+    .map((word) => [...letters.segment(word)][0]?.segment ?? '')
+    .join('')
+    .toUpperCase();
+}
