@@ -4,6 +4,7 @@
 pub mod catalogue;
 pub mod channel;
 pub mod chore;
+pub mod dispatch;
 pub mod inbox;
 pub mod job;
 pub mod lane;

@@ -24,7 +24,7 @@ const FLOORS: [&[&str]; 13] = [
 ];
 
 /// The nouns of `src/domain`, lowest first: each knows only those before it.
-const NOUNS: [&str; 20] = [
+const NOUNS: [&str; 21] = [
     "tenant",
     "catalogue",
     "wants",
@@ -40,6 +40,7 @@ const NOUNS: [&str; 20] = [
     "rule",
     "lane",
     "webhook",
+    "dispatch",
     "mail",
     "outbound",
     "privacy",

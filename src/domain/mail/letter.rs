@@ -1,17 +1,9 @@
 //! What is due is written as a letter, as it is in this moment.
 
-use std::collections::HashMap;
-
-use entity::ids::Seq;
-
-use super::statement::{Standing, Whose, standing};
-use crate::app::App;
-use crate::domain::lane::{Delivery, Kind, Lane, Prepared};
-use crate::domain::notification::{self, Status};
-use crate::domain::tenant::Tenant;
+use crate::domain::dispatch::Due;
+use crate::domain::lane::Lane;
 use crate::error::Result;
 use crate::mail;
-use crate::model::item::Content;
 
 /// A letter that can be sent.
 #[derive(Debug)]
@@ -24,44 +16,9 @@ pub struct Message {
     pub language: Option<String>,
 }
 
-/// What becomes of deliveries, in their order: in a few statements, whatever they are about. What was read, archived, taken back or is
-/// gone meanwhile is dropped, as is what somebody has no address for any more.
-pub(super) async fn prepare(
-    app: &App,
-    tenant: &Tenant,
-    lane: &Lane,
-    due: &[Delivery],
-) -> Result<Vec<Prepared<Message>>> {
-    let notifications = distinct(due.iter().filter_map(|of| of.subject_id));
-    let contacts = distinct(due.iter().map(|of| of.contact_id));
-    let seqs = distinct(due.iter().filter_map(|of| of.seq));
-    let shown = notification::shown(app, tenant, &notifications).await?;
-    let now = app.now();
-    let items = standing(&app.db.read, tenant, Whose::Contacts(&contacts), &seqs, now);
-    let items: HashMap<(i64, Seq), Standing> = items
-        .rows::<Standing>(&app.db.read)
-        .await?
-        .into_iter()
-        .map(|item| ((item.contact_id, item.seq), item))
-        .collect();
-    let one = |delivery: &Delivery| {
-        let item = items.get(&(delivery.contact_id, delivery.seq?))?;
-        let of = shown.of(delivery.subject_id?)?;
-        let rule = of.message_type.delivered_by(Kind::Email)?;
-        let is_there = of.status(now) == Status::Published;
-        (is_there && item.is_wanted(rule)).then(|| message(lane, item, &shown.content(of)))
-    };
-    due.iter().map(|delivery| one(delivery).map_or(Ok(Prepared::Dropped), |of| of.map(Prepared::Ready))).collect()
-}
-
-fn distinct<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all: Vec<T> = all.collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-fn message(lane: &Lane, item: &Standing, of: &Content) -> Result<Message> {
+/// What is due, as a letter.
+pub(super) fn message(lane: &Lane, due: &Due<'_>) -> Result<Message> {
+    let (item, of) = (due.item, due.content);
     let (title, body) = (of.title(), of.body().unwrap_or_default());
     let link = of.link().and_then(|link| absolute(lane, &link));
     let html = mail::page(&mail::Page {

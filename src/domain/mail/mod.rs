@@ -1,23 +1,13 @@
 //! Mail: what is in an inbox, to those who have not seen it there. A relay is a lane.
 //!
-//! A publication of a type with a rule is noted down when it comes by in the log (`take`); when it is due, the inboxes of whoever it may
-//! have reached are synced, and it becomes a delivery for each of their addresses where it is still there, and still unread if the rule
-//! says so (`expand`). The same is asked once more when the letter is written (`letter`). So what was read on the phone meanwhile,
-//! retracted, expired or switched off needs nothing of its own here: the inbox knows.
+//! What goes to whom is `dispatch`'s to say; here is how it is written (`letter`), and to whom it is handed (`relay`).
 
-mod expand;
 mod letter;
 mod relay;
-mod statement;
-mod take;
 
-use entity::contact::{Column, Entity as Contacts};
-use entity::prelude::*;
-use sea_orm::sea_query::ExprTrait;
-
+use super::dispatch;
 use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
 use super::tenant::Tenant;
-use super::user;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
@@ -26,9 +16,6 @@ use crate::mail::{FailureKind, Letter, Relay};
 
 pub use letter::Message;
 pub use relay::{Change, delete, find, save};
-
-/// After so many refusals in a row nothing is sent to an address any more.
-const REFUSALS: i64 = 3;
 
 /// What relays are handed.
 #[derive(Debug)]
@@ -68,30 +55,22 @@ impl Carrier for Mails {
     }
 
     async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {
-        take::take(txn, app, tenant, lane, part).await
+        dispatch::take(txn, app, tenant, lane, part).await
     }
 
     async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
-        expand::expand(app, tenant, lease).await
+        dispatch::expand(app, tenant, Self::KIND, lease).await
     }
 
     async fn expands_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        take::first_due(txn, lane).await
+        dispatch::first_due(txn, lane).await
     }
 
     async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Message>>> {
-        letter::prepare(app, tenant, lane, due).await
+        dispatch::prepare(app, tenant, lane, due, |due| letter::message(lane, due)).await
     }
 
     async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
-        let taken = all.iter().filter(|(_, outcome)| outcome.error.is_none()).map(|(delivery, _)| delivery.contact_id);
-        user::works_again(txn, &taken.collect::<Vec<_>>()).await?;
-        for (delivery, _) in all.iter().filter(|(_, outcome)| outcome.blame == Blame::Contact) {
-            let refused = || Contacts::update_many().filter(Column::Id.eq(delivery.contact_id));
-            refused().col_expr(Column::Failures, Expr::col(Column::Failures).add(1)).exec(txn).await?;
-            let bad = refused().filter(Column::Failures.gte(REFUSALS)).filter(Column::BadSince.is_null());
-            bad.col_expr(Column::BadSince, Expr::val(now)).exec(txn).await?;
-        }
-        Ok(())
+        dispatch::noted(txn, all, now).await
     }
 }

@@ -1,6 +1,5 @@
 //! A tenant's relay, by which its mail goes out.
 
-use entity::dispatch::{self, Entity as Dispatches};
 use entity::lane::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
 
@@ -9,7 +8,7 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::lane::{self, Kind, Lane, State, anew, changed, end_of_log, lock_all, owner};
 use crate::domain::tenant::Tenant;
-use crate::domain::{catalogue, notification};
+use crate::domain::{catalogue, dispatch, notification};
 use crate::error::{Error, Result};
 use crate::mail::Relay;
 use crate::model::alarm::Alarm;
@@ -68,9 +67,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
 /// Deletes a relay with all that was to be sent, or was sent, by it. Returns whether there was one.
 pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
     let is_gone = lane::delete(app, tenant, Kind::Email, id).await?;
-    transaction!(app.db, |txn| {
-        Ok(Dispatches::delete_of_tenant(tenant.id).filter(dispatch::Column::LaneId.eq(id)).exec(txn).await?)
-    })?;
+    dispatch::forget(app, tenant, id).await?;
     Ok(is_gone)
 }
 

@@ -21,16 +21,16 @@ const USERS: u64 = 500;
 /// Goes on with what is due first by one step; whether there may be more. Nothing where the lane is not this node's any more.
 ///
 /// Inboxes are synced before: what counts is what their users would see if they looked now.
-pub(super) async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
+pub async fn expand(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
     let now = app.now();
     let due = Dispatches::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::DueAt.lte(now));
     let due = due.order_by_asc(Column::DueAt).order_by_asc(Column::Seq).limit(1);
     let Some(due) = due.one(&app.db.read).await? else { return Ok(Some(false)) };
     let of = notification::find(app, tenant, due.notification_id).await?;
     let of = of.filter(|of| of.status(now) == Status::Published);
-    let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(Kind::Email).copied());
+    let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(kind).copied());
     let Some((of, rule)) = of.zip(rule) else { return step(app, tenant, lease, &due, Vec::new(), None).await };
-    let next = addressed(&app.db.read, tenant, (&of, due.seq), due.after_user, USERS);
+    let next = addressed(&app.db.read, tenant, kind, (&of, due.seq), due.after_user, USERS);
     let users: Vec<UserId> = next.rows::<Addressed>(&app.db.read).await?.into_iter().map(|of| of.user_id).collect();
     let last = users.last().copied().filter(|_| users.len() as u64 == USERS);
     sync::caught_up(app, tenant, &users).await?;
@@ -49,7 +49,7 @@ async fn told(
     if users.is_empty() {
         return Ok(Vec::new());
     }
-    let items = standing(&app.db.read, tenant, Whose::Users(users), &[of.seq], app.now());
+    let items = standing(&app.db.read, tenant, rule.kind, Whose::Users(users), &[of.seq], app.now());
     let items = items.rows::<Standing>(&app.db.read).await?.into_iter().filter(|item| item.is_wanted(rule));
     let told = |item: Standing| Told {
         event: Event::Published,

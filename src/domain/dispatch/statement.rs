@@ -1,7 +1,7 @@
-//! Statements about mail that are written by hand.
+//! Statements about users' addresses that are written by hand.
 
 use entity::delivery_rule::Condition;
-use entity::ids::{Seq, UserId};
+use entity::ids::{Seq, TypeId, UserId};
 use entity::inbox_item::State;
 use entity::lane::Kind;
 use entity::prelude::*;
@@ -25,6 +25,7 @@ pub(super) struct Addressed {
 pub(super) fn addressed(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
+    kind: Kind,
     (of, seq): (&Notification, Seq),
     after: UserId,
     most: u64,
@@ -44,18 +45,20 @@ pub(super) fn addressed(
         sql.push(" AND p.seq = ").bind(seq).push(" AND ");
     }
     sql.push("c.tenant_id = ").bind(tenant.id);
-    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL AND c.user_id > ", Kind::Email as i16)).bind(after);
+    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL AND c.user_id > ", kind as i16)).bind(after);
     sql.push(" ORDER BY c.user_id LIMIT ").bind(most);
     sql
 }
 
 /// An address of a user who has an item, and how the item is.
 #[derive(Clone, Debug, FromQueryResult)]
-pub(super) struct Standing {
+pub struct Standing {
     pub contact_id: i64,
+    pub user_id: UserId,
     pub address: String,
     pub locale: Option<String>,
     pub seq: Seq,
+    pub type_id: TypeId,
     pub state: State,
     /// Whether (1) it is above the newest read mark of its type.
     pub is_above: i32,
@@ -79,9 +82,16 @@ pub(super) enum Whose<'a> {
 }
 
 /// How items stand whose users have an address that works: probes of `inbox_item`'s key and of `read_mark`'s.
-pub(super) fn standing(db: &impl ConnectionTrait, tenant: &Tenant, of: Whose<'_>, seqs: &[Seq], now: Millis) -> Sql {
+pub(super) fn standing(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    kind: Kind,
+    of: Whose<'_>,
+    seqs: &[Seq],
+    now: Millis,
+) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT c.id AS contact_id, c.address, u.locale, i.seq, i.state, CASE WHEN i.seq > COALESCE((SELECT ");
+    sql.push("SELECT c.id AS contact_id, c.user_id, c.address, u.locale, i.seq, i.type_id, i.state, CASE WHEN i.seq > COALESCE((SELECT ");
     sql.push("MAX(m.read_upto) FROM read_mark m WHERE m.user_id = i.user_id AND m.type_id = i.type_id), 0) THEN 1 ELSE 0 END ");
     sql.push(
         "AS is_above FROM contact c JOIN users u ON u.id = c.user_id JOIN inbox_item i ON i.user_id = c.user_id WHERE ",
@@ -91,7 +101,7 @@ pub(super) fn standing(db: &impl ConnectionTrait, tenant: &Tenant, of: Whose<'_>
         Whose::Contacts(ids) => sql.push("c.id").among(ids),
     };
     sql.push(" AND i.seq").among(seqs).push(" AND c.tenant_id = ").bind(tenant.id);
-    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL", Kind::Email as i16));
+    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL", kind as i16));
     sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
     sql
 }

@@ -1,0 +1,27 @@
+//! What is learned of users' addresses by sending to them.
+
+use entity::contact::{Column, Entity as Contacts};
+use entity::prelude::*;
+use sea_orm::sea_query::ExprTrait;
+
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::lane::{Blame, Delivery, Outcome};
+use crate::domain::user;
+use crate::error::Result;
+
+/// After so many refusals in a row nothing is sent to an address any more.
+const REFUSALS: i64 = 3;
+
+/// Notes which addresses work, and which were refused.
+pub async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
+    let taken = all.iter().filter(|(_, outcome)| outcome.error.is_none()).map(|(delivery, _)| delivery.contact_id);
+    user::works_again(txn, &taken.collect::<Vec<_>>()).await?;
+    for (delivery, _) in all.iter().filter(|(_, outcome)| outcome.blame == Blame::Contact) {
+        let refused = || Contacts::update_many().filter(Column::Id.eq(delivery.contact_id));
+        refused().col_expr(Column::Failures, Expr::col(Column::Failures).add(1)).exec(txn).await?;
+        let bad = refused().filter(Column::Failures.gte(REFUSALS)).filter(Column::BadSince.is_null());
+        bad.col_expr(Column::BadSince, Expr::val(now)).exec(txn).await?;
+    }
+    Ok(())
+}
