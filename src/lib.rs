@@ -18,6 +18,9 @@ pub mod vault;
 // Letters, which go out over relays of tenants.
 pub mod mail;
 
+// Messages of official accounts of WeChat.
+pub mod wechat;
+
 // Tells open sessions, here and on other nodes, that there is news.
 pub mod hub;
 

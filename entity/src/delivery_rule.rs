@@ -29,6 +29,12 @@ pub struct Model {
     pub sends: Condition,
     /// From publication on.
     pub delay_seconds: i64,
+    /// Of WeChat: the id of the template there.
+    pub wechat_template: Option<String>,
+    /// Of WeChat: what fills its fields, as JSON: a list of `name` and `value`.
+    pub wechat_fields: Option<String>,
+    /// Of WeChat: where a click leads; NULL where that is the item's own link.
+    pub wechat_link: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

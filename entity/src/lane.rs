@@ -14,6 +14,8 @@ pub enum Kind {
     Webhook = 0,
     /// A relay, which takes mail to users.
     Email = 1,
+    /// An official account of WeChat, whose messages go to those who follow it.
+    WeChat = 2,
 }
 
 impl Kind {
@@ -22,6 +24,7 @@ impl Kind {
         match self {
             Self::Webhook => "webhook",
             Self::Email => "email",
+            Self::WeChat => "wechat",
         }
     }
 }
@@ -62,13 +65,13 @@ pub struct Model {
     pub events: i64,
     /// Whether what a webhook is sent has texts in it.
     pub is_full: bool,
-    /// Of mail: the address that it comes from, with its name.
+    /// Of mail: the address that it comes from, with its name. Of WeChat: the app id of the account.
     pub sender: Option<String>,
     /// Of mail: where answers go, where that is another address.
     pub reply_to: Option<String>,
-    /// Of mail: the URL that links belong to which are paths.
+    /// Of mail and WeChat: the URL that links belong to which are paths.
     pub link_base: Option<String>,
-    /// Sealed: what a webhook is signed with, or how to sign in at a relay.
+    /// Sealed: what a webhook is signed with, how to sign in at a relay, or the app secret of an account of WeChat.
     pub secret: String,
     /// Sealed; of a webhook, signs, too, until `previous_until`.
     pub previous_secret: Option<String>,
@@ -101,6 +104,10 @@ pub struct Model {
     /// Since when `pings` are counted.
     pub pings_since: i64,
     pub pings: i64,
+    /// Sealed; of WeChat: by what its owner, whoever that is by then, is let in.
+    pub token: Option<String>,
+    /// Until then it is used, which is some minutes before it ends.
+    pub token_until: Option<i64>,
     pub created_at: i64,
     pub updated_at: i64,
 }

@@ -19,6 +19,7 @@ use crate::mail::Mail;
 use crate::source::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::vault::Vault;
+use crate::wechat::WeChat;
 pub use caches::Caches;
 
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
@@ -42,6 +43,8 @@ pub struct App {
     pub egress: Egress,
     /// Letters, over relays that tenants have named.
     pub mail: Mail,
+    /// Messages of official accounts of WeChat.
+    pub wechat: WeChat,
     /// Secrets of tenants, as the database keeps them.
     pub vault: Vault,
     /// What need not be read again.
@@ -77,6 +80,7 @@ impl App {
         let sources = Sources::read(&config.sources, &|name| std::env::var_os(name))?;
         let egress = Egress::new(&config.egress)?;
         let mail = Mail::new(egress.clone());
+        let wechat = WeChat::new(egress.clone(), &config.wechat)?;
         let vault = Vault::new(&config.keys)?;
         let caches = Caches::new(&config.limits);
         let metrics = Metrics::default();
@@ -98,6 +102,7 @@ impl App {
             sources,
             egress,
             mail,
+            wechat,
             vault,
             caches,
             hub,

@@ -8,6 +8,7 @@ mod limits;
 mod log;
 pub mod operations;
 mod sources;
+mod wechat;
 mod wire;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
 pub use sources::{SourceSettings, SourcesConfig};
+pub use wechat::WeChatConfig;
 pub use wire::WireConfig;
 
 /// The least bytes of a secret of HS256 tokens (RFC 7518, section 3.2).
@@ -75,6 +77,8 @@ pub struct Config {
     pub egress: EgressConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
+    #[command(flatten)]
+    pub wechat: WeChatConfig,
 }
 
 /// Where things are stored.

@@ -22,3 +22,4 @@ pub mod user;
 pub mod view;
 pub mod wants;
 pub mod webhook;
+pub mod wechat;

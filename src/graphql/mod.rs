@@ -75,6 +75,7 @@ pub struct Query(
     rule::RuleQuery,
     outbound::WebhookQuery,
     outbound::MailQuery,
+    outbound::WeChatQuery,
     outbound::DeliveryQuery,
 );
 
@@ -94,6 +95,7 @@ pub struct Mutation(
     rule::RuleMutation,
     outbound::WebhookMutation,
     outbound::MailMutation,
+    outbound::WeChatMutation,
     outbound::DeliveryMutation,
 );
 

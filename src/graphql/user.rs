@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_graphql::{Context, Enum, ID, InputObject, Object, OneofObject, Result, SimpleObject};
 use entity::ids::UserId;
 
+use super::catalogue::DeliveryChannel;
 use super::context::{Call, STAFF};
 use super::entities::Entities;
 use super::patch::Patching;
@@ -14,6 +15,7 @@ use super::siblings::Siblings;
 use crate::domain::lane::Kind;
 use crate::domain::user::{self, Contact, Profile, ProfileChange};
 use crate::mail;
+use crate::model::wechat;
 
 /// The public profile of a user.
 #[derive(Clone)]
@@ -129,21 +131,32 @@ pub struct UserProfileInput {
 pub enum UserContactInput {
     /// For mail: `ada@example.com`, 254 bytes at the most.
     Email(String),
+    /// For WeChat: the `openid` by which the tenant's official account knows them; 1 to 128 letters, digits, `-` and `_`.
+    WechatOpenId(String),
 }
 
 impl UserContactInput {
     fn read(self) -> crate::error::Result<Contact> {
-        let Self::Email(address) = self;
-        let address = mail::address(&address).map_err(|error| error.within("email"))?;
-        Ok(Contact { kind: Kind::Email, address })
+        match self {
+            Self::Email(address) => {
+                let address = mail::address(&address).map_err(|error| error.within("email"))?;
+                Ok(Contact { kind: Kind::Email, address })
+            }
+            Self::WechatOpenId(address) => {
+                wechat::name("wechatOpenId", &address)?;
+                Ok(Contact { kind: Kind::WeChat, address })
+            }
+        }
     }
 }
 
 /// Where a user is reached outside.
 #[derive(SimpleObject)]
 pub struct UserContact {
-    /// Their address.
-    pub email: String,
+    /// By what it is reached.
+    pub channel: DeliveryChannel,
+    /// Their address there: of mail, or the `openid` by which the tenant's official account of WeChat knows them.
+    pub address: String,
     /// Since when nothing is sent there, for it was refused three times in a row; null where it is not so. Saving it again has it tried
     /// again.
     pub refused_since: Option<Instant>,
@@ -151,7 +164,7 @@ pub struct UserContact {
 
 impl From<entity::contact::Model> for UserContact {
     fn from(of: entity::contact::Model) -> Self {
-        Self { email: of.address, refused_since: of.bad_since.map(Into::into) }
+        Self { channel: of.kind.into(), address: of.address, refused_since: of.bad_since.map(Into::into) }
     }
 }
 

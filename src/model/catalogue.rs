@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::check;
 use super::template::{self, Template, Templates};
+use super::wechat::WeChatTemplate;
 use crate::error::{Error, Result};
 
 /// All of a tenant's catalogue, at one version.
@@ -122,12 +123,29 @@ pub struct MessageType {
 }
 
 /// How what is sent under a type leaves the inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryRule {
     pub kind: lane::Kind,
     pub condition: Condition,
     /// From publication on.
     pub delay_seconds: i64,
+    /// What is written, by WeChat, and by nothing else.
+    pub wechat: Option<WeChatTemplate>,
+}
+
+impl DeliveryRule {
+    fn check(&self) -> Result<()> {
+        if !(0..=DELAY_SECONDS).contains(&self.delay_seconds) {
+            let must = format!("must be from 0 to {DELAY_SECONDS}, which are 30 days");
+            return Err(Error::bad_input("delaySeconds", must));
+        }
+        match (self.kind, &self.wechat) {
+            (lane::Kind::WeChat, Some(template)) => template.check().map_err(|error| error.within("wechat")),
+            (lane::Kind::WeChat, None) => Err(Error::bad_input("wechat", "must say what the message is made of")),
+            (_, Some(_)) => Err(Error::bad_input("wechat", "is for the channel WECHAT alone")),
+            (_, None) => Ok(()),
+        }
+    }
 }
 
 impl MessageType {
@@ -154,10 +172,7 @@ impl MessageType {
         }
         check::count("delivery", self.delivery.len(), DELIVERY_RULES)?;
         for (place, rule) in self.delivery.iter().enumerate() {
-            if !(0..=DELAY_SECONDS).contains(&rule.delay_seconds) {
-                let field = format!("delivery[{place}].delaySeconds");
-                return Err(Error::bad_input(field, format!("must be from 0 to {DELAY_SECONDS}, which are 30 days")));
-            }
+            rule.check().map_err(|error| error.within(&format!("delivery[{place}]")))?;
             if self.delivery[..place].iter().any(|before| before.kind == rule.kind) {
                 return Err(Error::bad_input(format!("delivery[{place}].channel"), "has a rule already"));
             }

@@ -54,9 +54,15 @@ pub struct Health {
 }
 
 impl Health {
-    /// Notes an attempt that succeeded.
+    /// Notes an attempt that succeeded. Those that were under way when it began to rest end nothing.
     pub fn succeeded(&mut self) {
-        *self = Self::default();
+        let open_until = if self.is_probed() { 0 } else { self.open_until };
+        *self = Self { open_until, ..Self::default() };
+    }
+
+    /// Notes that it takes nothing until an instant, and is well.
+    pub fn rests(&mut self, until: Millis) {
+        *self = Self { open_until: until, ..Self::default() };
     }
 
     /// Notes one that failed. Those that were under way with the fifth count no more.
@@ -128,5 +134,14 @@ mod tests {
         assert!(!health.is_hopeless(1_000_000 + HOPELESS - 1) && health.is_hopeless(1_000_000 + HOPELESS));
         health.succeeded();
         assert_eq!(health, Health::default());
+    }
+
+    #[test]
+    fn one_that_rests_is_well_and_goes_on_when_it_is_over() {
+        let mut health = Health { failures: 7, open_until: 10, failing_since: Some(1) };
+        health.rests(5000);
+        health.succeeded();
+        assert_eq!(health, Health { open_until: 5000, ..Health::default() });
+        assert!(health.is_open(4999) && !health.is_open(5000) && !health.is_probed());
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::catalogue::{Catalogue, MessageType};
 use super::channel::Target;
-use super::template::{Scene, TargetScene, Template, Text};
+use super::template::{Scene, ShownScene, TargetScene, Template, Text};
 use super::user::Profile;
 use crate::clock::Millis;
 
@@ -139,17 +139,26 @@ impl Content {
     }
 
     fn rendered_now(&self, template: &Template, text: Text) -> Option<String> {
+        self.catalogue.templates.render((&self.message_type.code, template), text, &self.scene(None))
+    }
+
+    /// What templates speak of that are written beside its own: the same, and what it shows.
+    pub fn scene_with_texts(&self) -> Scene<'_> {
+        self.scene(Some(ShownScene { title: self.title(), body: self.body() }))
+    }
+
+    fn scene(&self, shown: Option<ShownScene>) -> Scene<'_> {
         let sender = self.sender.as_ref().map(|sender| {
             serde_json::json!({ "id": sender.external_id, "name": sender.name,
                                 "avatarUrl": sender.avatar_url, "locale": sender.locale })
         });
-        let scene = Scene {
+        Scene {
             params: &self.own.params,
             data: self.data.as_ref().unwrap_or(&Value::Null),
             sender: sender.unwrap_or_default(),
             target: self.target.as_ref().map(|target| TargetScene { r#type: &target.target_type, id: &target.id }),
             action: self.action.as_deref(),
-        };
-        self.catalogue.templates.render((&self.message_type.code, template), text, &scene)
+            shown,
+        }
     }
 }

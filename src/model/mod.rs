@@ -19,3 +19,4 @@ pub mod tenant;
 pub mod user;
 pub mod view;
 pub mod webhook;
+pub mod wechat;

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::model::catalogue::{DeliveryRule, MessageType, TYPES};
 use crate::model::check;
 use crate::model::template::Template;
+use crate::model::wechat::WeChatTemplate;
 
 /// What `save` makes of a type: all of it, for what is left out goes back to its default.
 pub type TypeChange = MessageType;
@@ -62,9 +63,28 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
     use delivery_rule::Column;
     Rule::delete_of_tenant(tenant.id).filter(Column::TypeId.eq(of)).exec(txn).await?;
     let row = |rule: &DeliveryRule| {
-        [of.into(), rule.kind.into(), tenant.id.into(), rule.condition.into(), rule.delay_seconds.into()]
+        let wechat = rule.wechat.as_ref();
+        [
+            of.into(),
+            rule.kind.into(),
+            tenant.id.into(),
+            rule.condition.into(),
+            rule.delay_seconds.into(),
+            wechat.map(|of| of.id.clone()).into(),
+            wechat.map(WeChatTemplate::fields_text).into(),
+            wechat.and_then(|of| of.link.clone()).into(),
+        ]
     };
-    let columns = [Column::TypeId, Column::Kind, Column::TenantId, Column::Sends, Column::DelaySeconds];
+    let columns = [
+        Column::TypeId,
+        Column::Kind,
+        Column::TenantId,
+        Column::Sends,
+        Column::DelaySeconds,
+        Column::WechatTemplate,
+        Column::WechatFields,
+        Column::WechatLink,
+    ];
     insert(txn, columns, rules.iter().map(row).collect(), Existing::Refused).await?;
     Ok(())
 }
@@ -100,8 +120,7 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
     let mut rules: HashMap<TypeId, Vec<DeliveryRule>> = HashMap::new();
     let all = Rule::of_tenant(tenant.id).order_by_asc(delivery_rule::Column::Kind);
     for of in all.all(&app.db.read).await? {
-        let rule = DeliveryRule { kind: of.kind, condition: of.sends, delay_seconds: of.delay_seconds };
-        rules.entry(of.type_id).or_default().push(rule);
+        rules.entry(of.type_id).or_default().push(DeliveryRule::try_from(of)?);
     }
     let types = Type::of_tenant(tenant.id).all(&app.db.read).await?.into_iter();
     let with_rules = |row: message_type::Model| {
@@ -128,6 +147,23 @@ fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {
         of.icon.clone().into(),
         of.ui.as_ref().map(ToString::to_string).into(),
     ]
+}
+
+impl TryFrom<delivery_rule::Model> for DeliveryRule {
+    type Error = Error;
+
+    fn try_from(row: delivery_rule::Model) -> Result<Self> {
+        let wechat = |(id, fields): (String, String)| {
+            let fields = serde_json::from_str(&fields).map_err(Error::internal)?;
+            Ok::<_, Error>(WeChatTemplate { id, fields, link: row.wechat_link })
+        };
+        Ok(Self {
+            kind: row.kind,
+            condition: row.sends,
+            delay_seconds: row.delay_seconds,
+            wechat: row.wechat_template.zip(row.wechat_fields).map(wechat).transpose()?,
+        })
+    }
 }
 
 impl TryFrom<message_type::Model> for MessageType {

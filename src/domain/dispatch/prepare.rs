@@ -29,7 +29,7 @@ pub async fn prepare<P>(
     tenant: &Tenant,
     lane: &Lane,
     due: &[Delivery],
-    write: impl Fn(&Due<'_>) -> Result<P>,
+    mut write: impl FnMut(&Due<'_>) -> Result<P>,
 ) -> Result<Vec<Prepared<P>>> {
     let notifications = distinct(due.iter().filter_map(|of| of.subject_id));
     let contacts = distinct(due.iter().map(|of| of.contact_id));
@@ -43,7 +43,7 @@ pub async fn prepare<P>(
         .into_iter()
         .map(|item| ((item.contact_id, item.seq), item))
         .collect();
-    let one = |delivery: &Delivery| {
+    let mut one = |delivery: &Delivery| {
         let item = items.get(&(delivery.contact_id, delivery.seq?))?;
         let notification = shown.of(delivery.subject_id?)?;
         let rule = notification.message_type.delivered_by(lane.kind)?;

@@ -17,17 +17,18 @@ use crate::model::seal;
 /// Why it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It has answered that it is gone for good.
+    /// It has answered that it takes nothing for good.
     Gone,
     /// It has failed for five days.
     Hopeless,
 }
 
 impl Why {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Gone => "it has answered with status 410, which says that it wants nothing any more",
-            Self::Hopeless => "it has failed for five days",
+    fn words(self, kind: Kind) -> &'static str {
+        match (self, kind) {
+            (Self::Gone, Kind::WeChat) => "WeChat has answered that it may not send, or has another secret",
+            (Self::Gone, _) => "it has answered with status 410, which says that it wants nothing any more",
+            (Self::Hopeless, _) => "it has failed for five days",
         }
     }
 }
@@ -35,17 +36,18 @@ impl Why {
 /// What the lane's alarm says. Where that cannot be sent, the log says so.
 pub(super) async fn alarm(app: &App, tenant: &Tenant, lane: &Lane, why: Why) -> Raising {
     let id = tenant.seal.close(seal::Kind::Lane, 0, lane.id);
-    tracing::warn!(tenant = tenant.code, lane = id, cause = why.words(), "a {} is disabled", noun(lane.kind));
+    tracing::warn!(tenant = tenant.code, lane = id, cause = why.words(lane.kind), "a {} is disabled", noun(lane.kind));
     let Some(to) = alarm_of(lane) else { return Raising::default() };
     // The rest of an endpoint's URL may be what the receiver knows us by, and is for operators alone.
     let (name, origin) = match lane.kind {
         Kind::Webhook => ("endpoint", origin(&lane.url)),
         Kind::Email => ("relay", lane.url.clone()),
+        Kind::WeChat => ("account", lane.sender.clone().unwrap_or_default()),
     };
     let params = serde_json::json!({ name: id, "origin": origin, "error": lane.last_error });
     let content = Content {
         title: Some(format!("A {} is disabled", noun(lane.kind))),
-        body: Some(format!("{origin}: {}", why.words())),
+        body: Some(format!("{origin}: {}", why.words(lane.kind))),
         params: Some(params),
         ..Content::default()
     };

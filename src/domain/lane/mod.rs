@@ -10,6 +10,7 @@
 mod disable;
 mod due;
 mod lease;
+mod link;
 mod list;
 mod log;
 mod place;
@@ -34,9 +35,10 @@ pub use disable::wake;
 pub use entity::delivery::{Event, Model as Delivery, State as DeliveryState};
 pub use entity::lane::{Kind, Model as Lane, State};
 pub use lease::{Lease, lock_all};
-pub use list::{Filter, Page, delivery, page};
+pub use link::{absolute, check_base};
+pub use list::{Filter, Page, delivery, kinds, page};
 pub use log::{Told, write};
-pub use place::{anew, changed, delete, end_of_log, pause, resume};
+pub use place::{anew, changed, delete, end_of_log, only, pause, resume};
 pub use replay::{Replay, replay};
 pub use show::{count, many, pending, resting_until};
 pub use statement::{Waiting, waiting};
@@ -161,6 +163,8 @@ pub enum Blame {
     Throttled,
     /// It wants nothing any more.
     Gone,
+    /// It has taken all that it takes for now, and is well; `retry_after` says until when.
+    Quota,
     /// It works, and will never take this one.
     Delivery,
     /// It works, and knows no such address.
@@ -200,6 +204,7 @@ fn noun(kind: Kind) -> &'static str {
     match kind {
         Kind::Webhook => "webhook endpoint",
         Kind::Email => "mail relay",
+        Kind::WeChat => "account of WeChat",
     }
 }
 

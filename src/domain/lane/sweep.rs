@@ -39,7 +39,12 @@ pub async fn renew_secrets(app: &App, tenant: &Tenant) -> Result<()> {
     }
     let mut failed = Ok(());
     for of in Lanes::of_tenant(tenant.id).all(&app.db.read).await? {
-        for (column, sealed) in [(Column::Secret, Some(of.secret)), (Column::PreviousSecret, of.previous_secret)] {
+        let sealed = [
+            (Column::Secret, Some(of.secret)),
+            (Column::PreviousSecret, of.previous_secret),
+            (Column::Token, of.token),
+        ];
+        for (column, sealed) in sealed {
             let Some(sealed) = sealed else { continue };
             let renewed = match app.vault.renew(&owner(tenant, of.id), &sealed) {
                 Ok(renewed) => renewed,

@@ -221,8 +221,8 @@ impl<C: Carrier> Turn<C> {
         };
         if lane.updated_at != self.lane.updated_at {
             self.health = health(&lane);
+            self.receiver = Arc::new(C::receiver(&self.app, &self.tenant, &lane));
         }
-        self.receiver = Arc::new(C::receiver(&self.app, &self.tenant, &lane));
         self.lane = lane;
         self.looked_at = Some(Instant::now());
         self.is_idle = true;
@@ -269,8 +269,12 @@ impl<C: Carrier> Turn<C> {
             self.last.attempted_at = Some(done.at);
             self.last.status = outcome.status.map(i64::from);
             if let Some(error) = outcome.error.as_ref().filter(|_| !outcome.blame.spares_the_lane()) {
-                self.health.failed(done.at);
                 self.last.error = Some(error.clone());
+                if outcome.blame == Blame::Quota {
+                    self.health.rests(done.at + outcome.retry_after.unwrap_or_default());
+                } else {
+                    self.health.failed(done.at);
+                }
                 self.width = if outcome.blame == Blame::Throttled { (self.width / 2).max(1) } else { self.width };
                 let hopeless = self.health.is_hopeless(done.at).then_some(Why::Hopeless);
                 let why = if outcome.blame == Blame::Gone { Some(Why::Gone) } else { hopeless };
@@ -422,11 +426,16 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
 
 /// How long after this attempt, which failed, there is another one; nothing where it was the last.
 fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
-    if outcome.blame.spares_the_lane() { None } else { wait(delivery.attempts + 1, chance, outcome.retry_after) }
+    match outcome.blame {
+        Blame::Delivery | Blame::Contact => None,
+        Blame::Quota => outcome.retry_after,
+        Blame::Lane | Blame::Throttled | Blame::Gone => wait(delivery.attempts + 1, chance, outcome.retry_after),
+    }
 }
 
 async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome, at: Millis) -> Result<()> {
-    let attempts = delivery.attempts + 1;
+    // A quota says nothing of the delivery, which may wait for it for any number of days.
+    let attempts = delivery.attempts + i64::from(outcome.blame != Blame::Quota);
     let mut chance = [0; 2];
     getrandom::fill(&mut chance).map_err(Error::internal)?;
     let next = next(delivery, outcome, u16::from_le_bytes(chance) % 1000);

@@ -14,14 +14,14 @@ use crate::domain::channel::{self, Target, TopicSubscription};
 use crate::domain::inbox::Item;
 use crate::domain::inbox::page::{self, End, Window};
 use crate::domain::inbox::shelf::Side;
+use crate::domain::lane::Kind;
 use crate::domain::notification::{self, Notification};
 use crate::domain::preference::{self, Preference};
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
-use crate::model::seal::Kind;
-use crate::model::{check, slice};
+use crate::model::{check, seal, slice};
 
 /// Rows of all lists in one part.
 const ROWS: usize = 500;
@@ -86,14 +86,14 @@ pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option
             (None, None) => break None,
         };
     };
-    let next = next.map(|(list, place)| tenant.seal.close(Kind::Export, list as i64, place));
+    let next = next.map(|(list, place)| tenant.seal.close(seal::Kind::Export, list as i64, place));
     part.insert("next".into(), next.into());
     Ok(Some(part.into()))
 }
 
 /// Where a part begins.
 fn open(tenant: &Tenant, cursor: &str) -> Result<(List, i64)> {
-    let opened = tenant.seal.open(Kind::Export, cursor);
+    let opened = tenant.seal.open(seal::Kind::Export, cursor);
     let at = opened.and_then(|(list, place)| Some((*List::ALL.get(usize::try_from(list).ok()?)?, place)));
     at.ok_or_else(|| Error::bad_input("after", "is no `next` of an export"))
 }
@@ -109,13 +109,19 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
         ("name".into(), json!(profile.name)),
         ("avatarUrl".into(), json!(profile.avatar_url)),
         ("locale".into(), json!(profile.locale)),
-        ("contacts".into(), contacts.iter().map(|of| json!({ "email": of.address })).collect()),
+        ("contacts".into(), contacts.iter().map(contact).collect()),
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
         (
             "preferences".into(),
             json!({ "actions": switches(&preferences.actions), "types": switches(&preferences.types) }),
         ),
     ]))
+}
+
+/// An address, as `saveUserProfiles` takes it.
+fn contact(of: &entity::contact::Model) -> Value {
+    let name = if of.kind == Kind::WeChat { "wechatOpenId" } else { "email" };
+    json!({ name: of.address })
 }
 
 impl List {
@@ -223,7 +229,7 @@ fn switch(of: &Preference) -> Value {
 
 fn item(tenant: &Tenant, of: &Item) -> Value {
     json!({
-        "notificationId": tenant.seal.close(Kind::Notification, 0, of.content.notification),
+        "notificationId": tenant.seal.close(seal::Kind::Notification, 0, of.content.notification),
         "type": of.content.message_type.code,
         "title": of.content.title(),
         "body": of.content.body(),
@@ -241,7 +247,7 @@ fn item(tenant: &Tenant, of: &Item) -> Value {
 
 fn letter(tenant: &Tenant, of: &Notification) -> Value {
     json!({
-        "notificationId": tenant.seal.close(Kind::Notification, 0, of.id),
+        "notificationId": tenant.seal.close(seal::Kind::Notification, 0, of.id),
         "type": of.message_type.code,
         "title": of.content.title,
         "body": of.content.body,

@@ -1,10 +1,11 @@
-//! What goes to the outside: endpoints of webhooks, the relay of mail, and each delivery.
+//! What goes to the outside: endpoints of webhooks, the relay of mail, the account of WeChat, and each delivery.
 
 mod delivery;
 mod delivery_input;
 mod mail;
 mod webhook;
 mod webhook_input;
+mod wechat;
 
 use async_graphql::ID;
 
@@ -15,6 +16,7 @@ use crate::model::seal::Kind;
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
 pub use mail::{MailMutation, MailQuery};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
+pub use wechat::{WeChatMutation, WeChatQuery};
 
 /// The row of an id.
 fn opened(call: Call<'_>, kind: Kind, field: &str, id: &ID) -> Result<i64> {

@@ -14,7 +14,7 @@ use crate::model::alarm::Alarm;
 use crate::model::delivery::EVENTS;
 use crate::model::seal::Kind;
 
-/// Whether anything is sent to an endpoint, or by a relay.
+/// Whether anything is sent to an endpoint, or by a relay or account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "webhook::State")]
 pub enum OutboundState {
@@ -22,7 +22,8 @@ pub enum OutboundState {
     Active,
     /// Somebody has paused it.
     Paused,
-    /// It was given up: it has failed for five days, or has answered with status 410. Resuming it tries it again.
+    /// It was given up: it has failed for five days, has answered with status 410, or (of WeChat) that the account may not send or has another
+    /// secret. Resuming it tries it again.
     Disabled,
 }
 
@@ -259,7 +260,7 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<OutboundDelivery> {
         let (call, row) = named(ctx, &id)?;
-        Ok(webhook::ping(call.app, call.tenant, row).await?.into())
+        Ok(OutboundDelivery::by(lane::Kind::Webhook, webhook::ping(call.app, call.tenant, row).await?))
     }
 }
 

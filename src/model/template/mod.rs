@@ -21,10 +21,10 @@ use std::sync::atomic::AtomicUsize;
 
 use super::check as texts;
 use crate::error::{Error, Result};
-use compiled::Compiled;
-use flaw::Flaw;
+pub use compiled::Compiled;
+pub use flaw::Flaw;
 use known::Known;
-pub use scene::{Scene, TargetScene};
+pub use scene::{Scene, ShownScene, TargetScene};
 
 /// The most bytes of a template's source, each of its three.
 const SOURCE_BYTES: usize = 16 * 1024;

@@ -17,6 +17,15 @@ pub struct Scene<'a> {
     pub sender: Json,
     pub target: Option<TargetScene<'a>>,
     pub action: Option<&'a str>,
+    /// What the item shows by then, for what is written beside it; nothing for the item's own texts.
+    pub shown: Option<ShownScene>,
+}
+
+/// What an item shows.
+#[derive(Clone, Debug)]
+pub struct ShownScene {
+    pub title: String,
+    pub body: Option<String>,
 }
 
 /// What a reminder is about.
@@ -42,6 +51,8 @@ impl Scene<'_> {
                 Some(self.target.as_ref().map_or(Value::from(()), target))
             }
             "action" => Some(Value::from(self.action)),
+            "title" => self.shown.as_ref().map(|of| Value::from(of.title.as_str())),
+            "body" => self.shown.as_ref().map(|of| Value::from(of.body.as_deref())),
             _ => None,
         }
     }

@@ -1,0 +1,114 @@
+//! What messages by WeChat are made of.
+
+use serde::{Deserialize, Serialize};
+
+use super::check;
+use super::template::{Compiled, Flaw, Scene};
+use crate::error::{Error, Result};
+
+/// The most characters of an id of a template, of a field's name and of an open id.
+const NAME_CHARACTERS: usize = 128;
+/// The most fields of a template.
+const FIELDS: usize = 20;
+/// The most bytes of a field's source, and of the link's.
+const SOURCE_BYTES: usize = 2_000;
+/// The most bytes of all fields, written as JSON.
+const FIELDS_BYTES: usize = 16 * 1024;
+
+/// A template of an account, and what fills its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeChatTemplate {
+    /// Its id in the account.
+    pub id: String,
+    pub fields: Vec<Field>,
+    /// Source of where a click leads; nothing where that is the item's own link.
+    pub link: Option<String>,
+}
+
+/// What fills a field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// As the template names it, without `.DATA`: `thing1`.
+    pub name: String,
+    /// A template's source.
+    pub value: String,
+}
+
+/// One that can be filled.
+pub struct Fillable {
+    fields: Vec<(String, Compiled)>,
+    link: Option<Compiled>,
+}
+
+/// One that was filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// Values by the names of the fields.
+    pub fields: Vec<(String, String)>,
+    /// Where a click leads, where the template says so.
+    pub link: Option<String>,
+}
+
+impl WeChatTemplate {
+    /// Refuses what is none, or cannot be compiled.
+    pub fn check(&self) -> Result<()> {
+        name("templateId", &self.id)?;
+        if self.fields.is_empty() {
+            return Err(Error::bad_input("fields", "must have at least one"));
+        }
+        check::count("fields", self.fields.len(), FIELDS)?;
+        for (place, field) in self.fields.iter().enumerate() {
+            let within = |error: Error| error.within(&format!("fields[{place}]"));
+            name("name", &field.name).map_err(within)?;
+            check::body("value", &field.value, SOURCE_BYTES).map_err(within)?;
+            if self.fields[..place].iter().any(|before| before.name == field.name) {
+                return Err(within(Error::bad_input("name", "has a value already")));
+            }
+        }
+        check::body("fields", &self.fields_text(), FIELDS_BYTES)?;
+        if let Some(link) = &self.link {
+            check::body("link", link, SOURCE_BYTES)?;
+        }
+        let refused = |(field, flaw): (String, Flaw)| Error::bad_input(field, format!("does not compile: {flaw}"));
+        self.compile().map(drop).map_err(refused)
+    }
+
+    /// All fields, as JSON.
+    pub fn fields_text(&self) -> String {
+        serde_json::json!(self.fields).to_string()
+    }
+
+    /// What it takes to fill it; or in which field that is wrong, and why.
+    pub fn compile(&self) -> Result<Fillable, (String, Flaw)> {
+        let compiled = |(place, field): (usize, &Field)| {
+            let value = Compiled::of(&field.value).map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
+            Ok((field.name.clone(), value))
+        };
+        let link = self.link.as_deref().map(Compiled::of).transpose().map_err(|flaw| ("link".to_owned(), flaw))?;
+        Ok(Fillable { fields: self.fields.iter().enumerate().map(compiled).collect::<Result<_, _>>()?, link })
+    }
+}
+
+impl Fillable {
+    /// With what a scene says; or which field could not be filled, and why.
+    pub fn fill(&self, scene: &Scene<'_>) -> Result<Filled, (String, Flaw)> {
+        let filled = |(name, value): &(String, Compiled)| {
+            let value = value.render(scene).map_err(|flaw| (name.clone(), flaw))?;
+            Ok((name.clone(), value))
+        };
+        let link = self.link.as_ref().map(|link| link.render(scene)).transpose();
+        Ok(Filled {
+            fields: self.fields.iter().map(filled).collect::<Result<_, _>>()?,
+            link: link.map_err(|flaw| ("link".to_owned(), flaw))?.map(|link| link.trim().to_owned()),
+        })
+    }
+}
+
+/// What WeChat gives out as an id or a name: 1 to 128 letters, digits, `-` and `_`.
+pub fn name(field: &str, text: &str) -> Result<()> {
+    let is_part = |of: char| of.is_ascii_alphanumeric() || of == '-' || of == '_';
+    if (1..=NAME_CHARACTERS).contains(&text.len()) && text.chars().all(is_part) {
+        return Ok(());
+    }
+    Err(Error::bad_input(field, format!("must be 1 to {NAME_CHARACTERS} letters, digits, - and _")))
+}

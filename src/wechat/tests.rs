@@ -1,0 +1,55 @@
+//! What WeChat is told, and what its answers come to.
+
+use super::errcode::verdict;
+use super::{Verdict, fitted};
+
+#[test]
+fn each_code_says_what_can_be_done() {
+    let table = [
+        (Verdict::Later, vec![-1, 40164, 61004, 99999]),
+        (Verdict::Throttled, vec![45011, 43108]),
+        (Verdict::Token, vec![40001, 40014, 42001]),
+        (Verdict::Contact, vec![40003, 43004, 43019, 43101]),
+        (Verdict::Message, vec![40036, 40037, 43116, 47003, 40249]),
+        (Verdict::Quota, vec![45009]),
+        (Verdict::Account, vec![48001, 40013, 40125, 41004]),
+    ];
+    for (expected, codes) in table {
+        for code in codes {
+            assert_eq!(verdict(code), Some(expected), "{code}");
+        }
+    }
+    assert_eq!(verdict(0), None);
+}
+
+#[test]
+fn a_value_fits_its_field() {
+    let digits = "1234567890".repeat(5);
+    for (name, value, expected) in [
+        ("thing1", "Your order is on its", "Your order is on its"),
+        ("thing12", "Your order is on its way", "Your order is on it…"),
+        ("thing2", "您的订单已经发货请注意查收谢谢您的支持与信任", "您的订单已经发货请注意查收谢谢您的支持…"),
+        ("thing3", " two\r\n lines\t\u{7}", "two lines"),
+        ("thing4", "", "-"),
+        ("thing4", " \n ", "-"),
+        ("const1", &digits, "1234567890123456789…"),
+        ("phrase1", "已经发货了吗", "已经发货了"),
+        ("phrase2", "", "无"),
+        ("character_string7", &digits, "12345678901234567890123456789..."),
+        ("character_string", &digits[..32], &digits[..32]),
+        ("letter1", &"a".repeat(40), &"a".repeat(32)),
+        ("symbol1", "++++++", "+++++"),
+        ("name1", "欧阳修司马光王安石苏东坡", "欧阳修司马光王安石…"),
+        ("name1", "Augusta Ada King", "Augusta Ada King"),
+        ("name1", "Augusta Ada King, Countess", "Augusta Ada King, C…"),
+        ("amount3", "¥1,234.50元", "¥1,234.50元"),
+        ("number1", &digits, &digits),
+        ("phone_number1", "+86-0766-66888866", "+86-0766-66888866"),
+        ("car_number1", "粤A8Z888挂", "粤A8Z888挂"),
+        ("time4", "2026年11月21日 16:00", "2026年11月21日 16:00"),
+        ("date1", "", "-"),
+        ("keyword1", &digits, &digits),
+    ] {
+        assert_eq!(fitted(name, value), expected, "{name}: {value}");
+    }
+}
