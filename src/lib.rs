@@ -17,6 +17,7 @@ pub mod vault;
 
 // Letters, which go out over relays of tenants.
 pub mod mail;
+pub mod push;
 
 // Tells open sessions, here and on other nodes, that there is news.
 pub mod hub;

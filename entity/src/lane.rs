@@ -14,6 +14,8 @@ pub enum Kind {
     Webhook = 0,
     /// A relay, which takes mail to users.
     Email = 1,
+    /// The push services of users' browsers.
+    WebPush = 3,
 }
 
 impl Kind {
@@ -22,6 +24,7 @@ impl Kind {
         match self {
             Self::Webhook => "webhook",
             Self::Email => "email",
+            Self::WebPush => "web_push",
         }
     }
 }
@@ -62,13 +65,13 @@ pub struct Model {
     pub events: i64,
     /// Whether what a webhook is sent has texts in it.
     pub is_full: bool,
-    /// Of mail: the address that it comes from, with its name.
+    /// Of mail: the address that it comes from, with its name. Of Web Push: where its services reach the tenant.
     pub sender: Option<String>,
     /// Of mail: where answers go, where that is another address.
     pub reply_to: Option<String>,
-    /// Of mail: the URL that links belong to which are paths.
+    /// Of mail and Web Push: the URL that links belong to which are paths.
     pub link_base: Option<String>,
-    /// Sealed: what a webhook is signed with, or how to sign in at a relay.
+    /// Sealed: what a webhook is signed with, how to sign in at a relay, or the private key of Web Push.
     pub secret: String,
     /// Sealed; of a webhook, signs, too, until `previous_until`.
     pub previous_secret: Option<String>,
@@ -103,6 +106,8 @@ pub struct Model {
     pub pings: i64,
     pub created_at: i64,
     pub updated_at: i64,
+    /// Of Web Push: what browsers know the tenant by, in base64url.
+    pub public_key: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

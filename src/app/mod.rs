@@ -16,6 +16,7 @@ use crate::egress::Egress;
 use crate::error::Result;
 use crate::hub::Hub;
 use crate::mail::Mail;
+use crate::push::Push;
 use crate::source::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::vault::Vault;
@@ -42,6 +43,8 @@ pub struct App {
     pub egress: Egress,
     /// Letters, over relays that tenants have named.
     pub mail: Mail,
+    /// Messages to browsers, over push services that these have named.
+    pub push: Push,
     /// Secrets of tenants, as the database keeps them.
     pub vault: Vault,
     /// What need not be read again.
@@ -77,6 +80,7 @@ impl App {
         let sources = Sources::read(&config.sources, &|name| std::env::var_os(name))?;
         let egress = Egress::new(&config.egress)?;
         let mail = Mail::new(egress.clone());
+        let push = Push::new(egress.clone());
         let vault = Vault::new(&config.keys)?;
         let caches = Caches::new(&config.limits);
         let metrics = Metrics::default();
@@ -98,6 +102,7 @@ impl App {
             sources,
             egress,
             mail,
+            push,
             vault,
             caches,
             hub,

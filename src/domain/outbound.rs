@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::lane::{Ended, Kind, Waiting, run, waiting};
 use super::mail::Mails;
+use super::push::Pushes;
 use super::webhook::Webhooks;
 use crate::app::App;
 use crate::error::Result;
@@ -142,6 +143,7 @@ async fn one(app: &Arc<App>, (id, kind): (i64, Kind), stop: &watch::Receiver<boo
     let ended = match kind {
         Kind::Webhook => run::<Webhooks>(app, id, stop.clone()).await,
         Kind::Email => run::<Mails>(app, id, stop.clone()).await,
+        Kind::WebPush => run::<Pushes>(app, id, stop.clone()).await,
     };
     match ended {
         Ok(ended) => (!*stop.borrow()).then_some(ended),

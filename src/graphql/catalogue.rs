@@ -114,6 +114,23 @@ impl MessageType {
 pub enum DeliveryChannel {
     /// As a letter, to each of their addresses.
     Email,
+    /// To each of their browsers.
+    WebPush,
+}
+
+impl From<Kind> for DeliveryChannel {
+    fn from(of: Kind) -> Self {
+        if of == Kind::WebPush { Self::WebPush } else { Self::Email }
+    }
+}
+
+impl From<DeliveryChannel> for Kind {
+    fn from(of: DeliveryChannel) -> Self {
+        match of {
+            DeliveryChannel::Email => Self::Email,
+            DeliveryChannel::WebPush => Self::WebPush,
+        }
+    }
 }
 
 /// Which items leave the inbox.
@@ -141,7 +158,7 @@ pub struct DeliveryRule {
 impl From<&catalogue::DeliveryRule> for DeliveryRule {
     fn from(of: &catalogue::DeliveryRule) -> Self {
         let delay_seconds = int(of.delay_seconds);
-        Self { channel: DeliveryChannel::Email, condition: of.condition.into(), delay_seconds }
+        Self { channel: of.kind.into(), condition: of.condition.into(), delay_seconds }
     }
 }
 
@@ -161,9 +178,8 @@ pub struct DeliveryRuleInput {
 
 impl From<DeliveryRuleInput> for catalogue::DeliveryRule {
     fn from(input: DeliveryRuleInput) -> Self {
-        let DeliveryChannel::Email = input.channel;
         Self {
-            kind: Kind::Email,
+            kind: input.channel.into(),
             condition: input.condition.map(Into::into).unwrap_or_default(),
             delay_seconds: input.delay_seconds.unwrap_or(300).into(),
         }

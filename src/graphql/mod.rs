@@ -75,6 +75,7 @@ pub struct Query(
     rule::RuleQuery,
     outbound::WebhookQuery,
     outbound::MailQuery,
+    outbound::PushQuery,
     outbound::DeliveryQuery,
 );
 
@@ -94,6 +95,7 @@ pub struct Mutation(
     rule::RuleMutation,
     outbound::WebhookMutation,
     outbound::MailMutation,
+    outbound::PushMutation,
     outbound::DeliveryMutation,
 );
 

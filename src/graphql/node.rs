@@ -103,10 +103,7 @@ async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
             let found = lane::find(app, tenant, lane::Kind::Webhook, second).await?;
             found.map(WebhookEndpoint::from).map(Node::WebhookEndpoint)
         }
-        Kind::Delivery => {
-            let found = lane::delivery(app, tenant, second).await?;
-            found.map(OutboundDelivery::from).map(Node::OutboundDelivery)
-        }
+        Kind::Delivery => OutboundDelivery::find(call, second).await?.map(Node::OutboundDelivery),
         Kind::Rule | Kind::Lane | Kind::Viewer | Kind::Cursor | Kind::Row | Kind::Export => None,
     })
 }

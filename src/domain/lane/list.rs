@@ -1,10 +1,13 @@
 //! Deliveries, for those who look why something did not arrive.
 
+use std::collections::HashMap;
+
 use entity::delivery::{Column, Entity as Deliveries};
+use entity::lane;
 use entity::prelude::*;
 use sea_orm::Select;
 
-use super::{Delivery, DeliveryState, Event};
+use super::{Delivery, DeliveryState, Event, Kind, Lanes};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -17,8 +20,8 @@ const PASSED_OVER: u64 = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub lane: Option<i64>,
-    /// Whether they go to users.
-    pub is_to_users: Option<bool>,
+    /// Along lanes of this kind.
+    pub kind: Option<Kind>,
     /// To one of these addresses.
     pub contacts: Option<Vec<i64>>,
     pub states: Option<Vec<DeliveryState>>,
@@ -28,8 +31,8 @@ pub struct Filter {
 
 impl Filter {
     fn is_of_all(&self) -> bool {
-        let Self { lane, is_to_users, contacts, states, events, notification } = self;
-        let is_of_any = lane.is_none() && is_to_users.is_none() && contacts.is_none();
+        let Self { lane, kind, contacts, states, events, notification } = self;
+        let is_of_any = lane.is_none() && kind.is_none() && contacts.is_none();
         is_of_any && states.is_none() && events.is_none() && notification.is_none()
     }
 }
@@ -49,6 +52,12 @@ pub async fn delivery(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Deli
     Ok(Deliveries::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
 }
 
+/// What kinds a tenant's lanes are of, of which there are few.
+pub async fn kinds(app: &App, tenant: &Tenant) -> Result<HashMap<i64, Kind>> {
+    let all = Lanes::of_tenant(tenant.id).select_only().columns([lane::Column::Id, lane::Column::Kind]);
+    Ok(all.into_tuple::<(i64, Kind)>().all(&app.db.read).await?.into_iter().collect())
+}
+
 /// A part of a tenant's deliveries, newest first: a walk of `delivery_tenant` until the page is full. Where others are passed
 /// over, it ends after 10,000 of all.
 pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Page> {
@@ -57,8 +66,9 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>
     if let Some(lane) = filter.lane {
         found = found.filter(Column::LaneId.eq(lane));
     }
-    if let Some(is_to_users) = filter.is_to_users {
-        found = found.filter(if is_to_users { Column::ContactId.gt(0_i64) } else { Column::ContactId.eq(0_i64) });
+    if let Some(kind) = filter.kind {
+        let lanes = kinds(app, tenant).await?.into_iter().filter(|(_, of)| *of == kind).map(|(id, _)| id);
+        found = found.filter(Column::LaneId.among(db, &lanes.collect::<Vec<_>>()));
     }
     if let Some(contacts) = &filter.contacts {
         found = found.filter(Column::ContactId.among(db, contacts));

@@ -275,6 +275,8 @@ impl<C: Carrier> Turn<C> {
                 let hopeless = self.health.is_hopeless(done.at).then_some(Why::Hopeless);
                 let why = if outcome.blame == Blame::Gone { Some(Why::Gone) } else { hopeless };
                 self.disabled = self.disabled.or(why).filter(|_| self.lane.state == State::Active);
+            } else if outcome.blame == Blame::Host {
+                self.last.error.clone_from(&outcome.error);
             } else {
                 self.health.succeeded();
                 self.width = (self.width + 1).min(WIDTH);
@@ -422,7 +424,7 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
 
 /// How long after this attempt, which failed, there is another one; nothing where it was the last.
 fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
-    if outcome.blame.spares_the_lane() { None } else { wait(delivery.attempts + 1, chance, outcome.retry_after) }
+    if outcome.blame.is_final() { None } else { wait(delivery.attempts + 1, chance, outcome.retry_after) }
 }
 
 async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome, at: Millis) -> Result<()> {

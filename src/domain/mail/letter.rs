@@ -1,7 +1,7 @@
 //! What is due is written as a letter, as it is in this moment.
 
 use crate::domain::dispatch::Due;
-use crate::domain::lane::Lane;
+use crate::domain::lane::{Lane, absolute};
 use crate::error::Result;
 use crate::mail;
 
@@ -33,13 +33,4 @@ pub(super) fn message(lane: &Lane, due: &Due<'_>) -> Result<Message> {
     let text = if text.is_empty() { title.clone() } else { text };
     let (to, language) = (item.address.clone(), item.locale.clone());
     Ok(Message { to, subject: title, text, html, at: of.published_at, language })
-}
-
-/// Where a link leads from a letter; nothing where it is a path and the relay does not say of what.
-fn absolute(lane: &Lane, link: &str) -> Option<String> {
-    if link.starts_with("https://") || link.starts_with("http://") {
-        return Some(link.to_owned());
-    }
-    let base = reqwest::Url::parse(lane.link_base.as_deref()?).ok()?;
-    Some(base.join(link).ok()?.into())
 }

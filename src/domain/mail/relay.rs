@@ -1,18 +1,16 @@
 //! A tenant's relay, by which its mail goes out.
 
-use entity::lane::{ActiveModel, Column, Entity as Lanes};
+use entity::lane::Column;
 use entity::prelude::*;
 
 use crate::app::App;
-use crate::clock::Millis;
-use crate::database::{Transaction, transaction};
-use crate::domain::lane::{self, Kind, Lane, State, anew, changed, end_of_log, lock_all, owner};
+use crate::database::transaction;
+use crate::domain::lane::{self, Kind, Lane, anew, changed, check_base, only, owner};
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, dispatch, notification};
 use crate::error::{Error, Result};
 use crate::mail::Relay;
 use crate::model::alarm::Alarm;
-use crate::model::check;
 
 /// All of a relay.
 #[derive(Clone, Debug)]
@@ -48,7 +46,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     }
     let id = transaction!(app.db, |txn| {
         let now = app.now();
-        let id = row(txn, tenant, now).await?;
+        let id = only(txn, tenant, Kind::Email, now).await?;
         let (alarm_type, alarm_group) = change.alarm.clone().map(|of| (of.message_type, of.group)).unzip();
         let (_, to) = changed(txn, app, tenant, Kind::Email, id).await?;
         let to = anew(to, now).col_expr(Column::Url, Expr::val(shown(&change.url)?));
@@ -78,37 +76,6 @@ fn shown(url: &str) -> Result<String> {
     url.set_username("").map_err(|()| wrong())?;
     url.set_password(None).map_err(|()| wrong())?;
     Ok(url.into())
-}
-
-/// The row of the tenant's relay, which is made where there is none.
-async fn row(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<i64> {
-    // Who makes one at the same time waits here, and then finds it.
-    let end = end_of_log(txn, tenant).await?;
-    if let Some(of) = lock_all(txn, tenant.id, Kind::Email).await?.first() {
-        return Ok(of.id);
-    }
-    let made = ActiveModel {
-        tenant_id: Set(tenant.id),
-        kind: Set(Kind::Email),
-        url: Set(String::new()),
-        events: Set(0),
-        is_full: Set(true),
-        secret: Set(String::new()),
-        state: Set(State::Active),
-        cursor_seq: Set(end),
-        created_at: Set(now),
-        updated_at: Set(now),
-        ..Default::default()
-    };
-    Ok(Lanes::insert(made).exec(txn).await?.last_insert_id)
-}
-
-fn check_base(base: &str) -> Result<()> {
-    check::link("linkBase", base)?;
-    if !base.starts_with("https://") && !base.starts_with("http://") {
-        return Err(Error::bad_input("linkBase", "must be an absolute URL of http or https"));
-    }
-    Ok(())
 }
 
 /// As letters are handed to it; or why they cannot be.

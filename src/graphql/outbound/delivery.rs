@@ -1,16 +1,18 @@
 //! Deliveries to the outside, and what came of them.
 
+use std::collections::HashMap;
+
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::delivery_input::{OutboundDeliveryFilter, OutboundDeliverySelector, OutboundDeliveryState};
 use super::webhook_input::WebhookEvent;
-use crate::domain::lane::{self, Delivery, DeliveryState, Event};
+use crate::domain::lane::{self, Delivery, DeliveryState, Event, Kind};
 use crate::domain::user;
 use crate::graphql::connection::{Paging, Walked, by_row, names};
 use crate::graphql::context::{Call, STAFF};
 use crate::graphql::scalars::{Instant, int};
 use crate::graphql::user::User;
-use crate::model::seal::Kind;
+use crate::model::seal;
 
 names!(Deliveries, "OutboundDeliveryConnection", "OutboundDeliveryEdge");
 
@@ -21,15 +23,49 @@ pub enum OutboundChannel {
     Webhook,
     /// As a letter to a user.
     Email,
+    /// To a browser of a user.
+    WebPush,
+}
+
+impl From<Kind> for OutboundChannel {
+    fn from(of: Kind) -> Self {
+        match of {
+            Kind::Webhook => Self::Webhook,
+            Kind::Email => Self::Email,
+            Kind::WebPush => Self::WebPush,
+        }
+    }
+}
+
+impl From<OutboundChannel> for Kind {
+    fn from(of: OutboundChannel) -> Self {
+        match of {
+            OutboundChannel::Webhook => Self::Webhook,
+            OutboundChannel::Email => Self::Email,
+            OutboundChannel::WebPush => Self::WebPush,
+        }
+    }
 }
 
 /// An event on its way to an endpoint or a user, or what came of it.
 #[derive(Clone)]
-pub struct OutboundDelivery(Box<Delivery>);
+pub struct OutboundDelivery(Box<Delivery>, Kind);
 
-impl From<Delivery> for OutboundDelivery {
-    fn from(of: Delivery) -> Self {
-        Self(Box::new(of))
+impl OutboundDelivery {
+    /// One along a lane of a kind.
+    pub fn along(kind: Kind, of: Delivery) -> Self {
+        Self(Box::new(of), kind)
+    }
+
+    /// The delivery with this row; nothing where there is none.
+    pub async fn find(call: Call<'_>, id: i64) -> crate::error::Result<Option<Self>> {
+        let Some(of) = lane::delivery(call.app, call.tenant, id).await? else { return Ok(None) };
+        Ok(Self::among(&lane::kinds(call.app, call.tenant).await?, of))
+    }
+
+    /// Nothing where its lane was deleted a moment ago.
+    fn among(kinds: &HashMap<i64, Kind>, of: Delivery) -> Option<Self> {
+        Some(Self::along(*kinds.get(&of.lane_id)?, of))
     }
 }
 
@@ -38,18 +74,18 @@ impl From<Delivery> for OutboundDelivery {
 impl OutboundDelivery {
     /// Opaque: the `webhook-id` that the receiver of a webhook sees, and the `Message-ID` of a letter before the `@`; the same in each attempt.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Delivery, 0, self.0.id))
+        ID(Call::of(ctx).tenant.seal.close(seal::Kind::Delivery, 0, self.0.id))
     }
 
     /// By what it goes.
     async fn channel(&self) -> OutboundChannel {
-        if self.0.contact_id == 0 { OutboundChannel::Webhook } else { OutboundChannel::Email }
+        self.1.into()
     }
 
     /// The `id` of its `WebhookEndpoint`; null where it goes to a user.
     async fn endpoint_id(&self, ctx: &Context<'_>) -> Option<ID> {
-        let is_webhook = self.0.contact_id == 0;
-        is_webhook.then(|| ID(Call::of(ctx).tenant.seal.close(Kind::Lane, 0, self.0.lane_id)))
+        let is_webhook = self.1 == Kind::Webhook;
+        is_webhook.then(|| ID(Call::of(ctx).tenant.seal.close(seal::Kind::Lane, 0, self.0.lane_id)))
     }
 
     /// To whom it goes; null where it goes to an endpoint, or to an address that the user has no more.
@@ -67,7 +103,7 @@ impl OutboundDelivery {
     /// The `id` of the `SentNotification` that it is about, where it is about one.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let id = self.0.subject_id.filter(|_| self.0.event != Event::Disabled)?;
-        Some(ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, id)))
+        Some(ID(Call::of(ctx).tenant.seal.close(seal::Kind::Notification, 0, id)))
     }
 
     /// When that happened, or will: of a notification that is to expire.
@@ -85,7 +121,7 @@ impl OutboundDelivery {
         int(self.0.attempts)
     }
 
-    /// When it is tried next, unless its endpoint or relay rests or is not active; null where it is not any more.
+    /// When it is tried next, unless its endpoint, relay or sender rests or is not active; null where it is not any more.
     async fn due_at(&self) -> Option<Instant> {
         let is_pending = matches!(self.0.state, DeliveryState::Fresh | DeliveryState::Retrying);
         is_pending.then(|| self.0.due_at.into())
@@ -140,14 +176,16 @@ impl DeliveryQuery {
         #[graphql(desc = "Only newer ones than the delivery at this cursor.")] before: Option<String>,
     ) -> Result<Walked<OutboundDelivery, Deliveries>> {
         let call = Call::by(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
+        let open = |cursor: &str| call.tenant.seal.open(seal::Kind::Row, cursor).map(|(_, id)| id);
         let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
         let filter = match filter {
             Some(filter) => filter.read(call).await?,
             None => lane::Filter::default(),
         };
         let page = lane::page(call.app, call.tenant, &filter, slice).await?;
-        let rows = page.deliveries.into_iter().map(|of| (of.id, of.into()));
+        let kinds = lane::kinds(call.app, call.tenant).await?;
+        let one = |of: Delivery| Some((of.id, OutboundDelivery::among(&kinds, of)?));
+        let rows = page.deliveries.into_iter().filter_map(one);
         Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))
     }
 }

@@ -6,7 +6,7 @@ use super::delivery::OutboundChannel;
 use super::opened;
 use super::webhook_input::{WebhookEvent, events};
 use crate::domain::lane::{self, DeliveryState, Filter, Replay};
-use crate::domain::{mail, user};
+use crate::domain::{mail, push, user};
 use crate::error::Result;
 use crate::graphql::context::Call;
 use crate::graphql::scalars::Instant;
@@ -18,7 +18,7 @@ use crate::model::seal::Kind;
 pub enum OutboundDeliveryState {
     /// It waits to be sent, or to be tried again.
     Pending,
-    /// The receiver or the relay has taken it.
+    /// The receiver, the relay or the push service has taken it.
     Delivered,
     /// It was tried for the last time; `replayOutboundDeliveries` tries it again.
     Dead,
@@ -71,7 +71,7 @@ impl OutboundDeliveryFilter {
             states.collect()
         };
         Ok(Filter {
-            is_to_users: self.channel.map(|channel| channel == OutboundChannel::Email),
+            kind: self.channel.map(Into::into),
             contacts,
             lane: self.endpoint.map(|id| opened(call, Kind::Lane, "filter.endpoint", &id)).transpose()?,
             states: self.states.map(states),
@@ -93,6 +93,8 @@ pub enum OutboundDeliverySelector {
     Dead(OutboundDeadFilter),
     /// Letters that were given up; 100,000 at most.
     DeadMail(OutboundDeadMailFilter),
+    /// Messages to browsers that were given up; 100,000 at most.
+    DeadWebPush(OutboundDeadWebPushFilter),
 }
 
 /// Deliveries that were given up.
@@ -107,6 +109,13 @@ pub struct OutboundDeadFilter {
 /// Letters that were given up.
 #[derive(InputObject)]
 pub struct OutboundDeadMailFilter {
+    /// Of what has happened since then alone; all where it is left out.
+    pub since: Option<Instant>,
+}
+
+/// Messages to browsers that were given up.
+#[derive(InputObject)]
+pub struct OutboundDeadWebPushFilter {
     /// Of what has happened since then alone; all where it is left out.
     pub since: Option<Instant>,
 }
@@ -129,6 +138,11 @@ impl OutboundDeliverySelector {
                 let relay = mail::find(call.app, call.tenant).await?;
                 let relay = relay.ok_or_else(|| lane::none(lane::Kind::Email).within("select.deadMail"))?;
                 Replay::Dead { lane: relay.id, since: of.since.map(|at| at.0) }
+            }
+            Self::DeadWebPush(of) => {
+                let sender = push::find(call.app, call.tenant).await?;
+                let sender = sender.ok_or_else(|| lane::none(lane::Kind::WebPush).within("select.deadWebPush"))?;
+                Replay::Dead { lane: sender.id, since: of.since.map(|at| at.0) }
             }
         })
     }

@@ -259,7 +259,8 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<OutboundDelivery> {
         let (call, row) = named(ctx, &id)?;
-        Ok(webhook::ping(call.app, call.tenant, row).await?.into())
+        let pinged = webhook::ping(call.app, call.tenant, row).await?;
+        Ok(OutboundDelivery::along(lane::Kind::Webhook, pinged))
     }
 }
 
