@@ -17,6 +17,7 @@ pub mod vault;
 
 // Letters, which go out over relays of tenants.
 pub mod mail;
+pub mod push;
 
 // Messages of official accounts of WeChat.
 pub mod wechat;

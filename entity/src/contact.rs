@@ -15,12 +15,17 @@ pub struct Model {
     pub user_id: UserId,
     /// By what kind of lane it is reached.
     pub kind: Kind,
+    /// Of a browser: the SHA-256 of its endpoint, in base64url.
     pub address: String,
     /// Times in a row that it was refused for good.
     pub failures: i64,
     /// Milliseconds since 1970; since when nothing is sent to it, for it was refused too often.
     pub bad_since: Option<i64>,
     pub created_at: i64,
+    /// Of a browser: the URL of its push service that leads to it.
+    pub endpoint: Option<String>,
+    /// Of a browser: its public key and its secret, 65 and 16 bytes, in base64url.
+    pub push_keys: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

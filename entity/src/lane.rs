@@ -16,6 +16,8 @@ pub enum Kind {
     Email = 1,
     /// An official account of WeChat, whose messages go to those who follow it.
     WeChat = 2,
+    /// The push services of users' browsers.
+    WebPush = 3,
 }
 
 impl Kind {
@@ -25,6 +27,7 @@ impl Kind {
             Self::Webhook => "webhook",
             Self::Email => "email",
             Self::WeChat => "wechat",
+            Self::WebPush => "web_push",
         }
     }
 }
@@ -65,13 +68,15 @@ pub struct Model {
     pub events: i64,
     /// Whether what a webhook is sent has texts in it.
     pub is_full: bool,
-    /// Of mail: the address that it comes from, with its name. Of WeChat: the app id of the account.
+    /// Of mail: the address that it comes from, with its name. Of WeChat: the app id of the account. Of Web Push: where its services reach
+    /// the tenant.
     pub sender: Option<String>,
     /// Of mail: where answers go, where that is another address.
     pub reply_to: Option<String>,
-    /// Of mail and WeChat: the URL that links belong to which are paths.
+    /// Of all but webhooks: the URL that links belong to which are paths.
     pub link_base: Option<String>,
-    /// Sealed: what a webhook is signed with, how to sign in at a relay, or the app secret of an account of WeChat.
+    /// Sealed: what a webhook is signed with, how to sign in at a relay, the app secret of an account of WeChat, or the private key of Web
+    /// Push.
     pub secret: String,
     /// Sealed; of a webhook, signs, too, until `previous_until`.
     pub previous_secret: Option<String>,
@@ -83,7 +88,7 @@ pub struct Model {
     pub state: State,
     /// Up to here the log's entries are deliveries, or not wanted.
     pub cursor_seq: Seq,
-    /// When its next delivery is due, as far as there is one and nobody is at it.
+    /// When its next delivery is due, as far as there is one; while a node is at it, the end of its lease.
     pub due_at: Option<i64>,
     /// Until then a node is at it.
     pub lease_until: i64,
@@ -110,6 +115,8 @@ pub struct Model {
     pub token_until: Option<i64>,
     pub created_at: i64,
     pub updated_at: i64,
+    /// Of Web Push: what browsers know the tenant by, in base64url.
+    pub public_key: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -21,6 +21,7 @@ mod m20261123_000019_rules;
 mod m20261123_000020_lanes;
 mod m20261123_000021_mail;
 mod m20261123_000022_wechat;
+mod m20261123_000023_push;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -48,6 +49,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000020_lanes,
     m20261123_000021_mail,
     m20261123_000022_wechat,
+    m20261123_000023_push,
 ];
 
 /// The names of all migrations, oldest first.

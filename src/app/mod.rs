@@ -16,6 +16,7 @@ use crate::egress::Egress;
 use crate::error::Result;
 use crate::hub::Hub;
 use crate::mail::Mail;
+use crate::push::Push;
 use crate::source::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::vault::Vault;
@@ -45,6 +46,8 @@ pub struct App {
     pub mail: Mail,
     /// Messages of official accounts of WeChat.
     pub wechat: WeChat,
+    /// Messages to browsers, over push services that these have named.
+    pub push: Push,
     /// Secrets of tenants, as the database keeps them.
     pub vault: Vault,
     /// What need not be read again.
@@ -81,6 +84,7 @@ impl App {
         let egress = Egress::new(&config.egress)?;
         let mail = Mail::new(egress.clone());
         let wechat = WeChat::new(egress.clone(), &config.wechat)?;
+        let push = Push::new(egress.clone());
         let vault = Vault::new(&config.keys)?;
         let caches = Caches::new(&config.limits);
         let metrics = Metrics::default();
@@ -103,6 +107,7 @@ impl App {
             egress,
             mail,
             wechat,
+            push,
             vault,
             caches,
             hub,

@@ -15,6 +15,7 @@ pub mod outbound;
 pub mod overview;
 pub mod preference;
 pub mod privacy;
+pub mod push;
 pub mod rule;
 pub mod tally;
 pub mod tenant;

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::lane::{Ended, Kind, Waiting, run, waiting};
 use super::mail::Mails;
+use super::push::Pushes;
 use super::webhook::Webhooks;
 use super::wechat::WeChats;
 use crate::app::App;
@@ -144,6 +145,7 @@ async fn one(app: &Arc<App>, (id, kind): (i64, Kind), stop: &watch::Receiver<boo
         Kind::Webhook => run::<Webhooks>(app, id, stop.clone()).await,
         Kind::Email => run::<Mails>(app, id, stop.clone()).await,
         Kind::WeChat => run::<WeChats>(app, id, stop.clone()).await,
+        Kind::WebPush => run::<Pushes>(app, id, stop.clone()).await,
     };
     match ended {
         Ok(ended) => (!*stop.borrow()).then_some(ended),

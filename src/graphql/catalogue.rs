@@ -117,6 +117,8 @@ pub enum DeliveryChannel {
     /// As a template message of the tenant's official account of WeChat, to those who follow it.
     #[graphql(name = "WECHAT")]
     WeChat,
+    /// To each of their browsers.
+    WebPush,
 }
 
 impl From<Kind> for DeliveryChannel {
@@ -125,6 +127,7 @@ impl From<Kind> for DeliveryChannel {
             // Nothing leaves an inbox for an endpoint: those hear of events.
             Kind::Webhook | Kind::Email => Self::Email,
             Kind::WeChat => Self::WeChat,
+            Kind::WebPush => Self::WebPush,
         }
     }
 }
@@ -134,6 +137,7 @@ impl From<DeliveryChannel> for Kind {
         match of {
             DeliveryChannel::Email => Self::Email,
             DeliveryChannel::WeChat => Self::WeChat,
+            DeliveryChannel::WebPush => Self::WebPush,
         }
     }
 }

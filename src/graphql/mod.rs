@@ -76,6 +76,7 @@ pub struct Query(
     outbound::WebhookQuery,
     outbound::MailQuery,
     outbound::WeChatQuery,
+    outbound::PushQuery,
     outbound::DeliveryQuery,
 );
 
@@ -96,6 +97,7 @@ pub struct Mutation(
     outbound::WebhookMutation,
     outbound::MailMutation,
     outbound::WeChatMutation,
+    outbound::PushMutation,
     outbound::DeliveryMutation,
 );
 

@@ -105,7 +105,7 @@ async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
         }
         Kind::Delivery => {
             let found = lane::delivery(app, tenant, second).await?;
-            found.map(|(kind, of)| OutboundDelivery::by(kind, of)).map(Node::OutboundDelivery)
+            found.map(|(kind, of)| OutboundDelivery::along(kind, of)).map(Node::OutboundDelivery)
         }
         Kind::Rule | Kind::Lane | Kind::Viewer | Kind::Cursor | Kind::Row | Kind::Export => None,
     })

@@ -22,11 +22,11 @@ const FOR_NOW: &str = "public, max-age=300, stale-while-revalidate=86400";
 pub const ALWAYS: [(HeaderName, &str); 2] =
     [(header::X_CONTENT_TYPE_OPTIONS, "nosniff"), (header::REFERRER_POLICY, "no-referrer")];
 
-/// The file of this name as the client takes it; `lasting` is the one that keeps its name.
-pub fn send(assets: &[Asset], name: &str, lasting: Option<&str>, asked: &HeaderMap) -> Result<Response, StatusCode> {
+/// The file of this name as the client takes it; `lasting` are those that keep their names.
+pub fn send(assets: &[Asset], name: &str, lasting: &[&str], asked: &HeaderMap) -> Result<Response, StatusCode> {
     let found = assets.iter().find(|(asset, ..)| *asset == name);
     let (name, kind, gzipped) = found.ok_or(StatusCode::NOT_FOUND)?;
-    let is_lasting = lasting == Some(*name);
+    let is_lasting = lasting.contains(name);
     let tag = if is_lasting { URL_SAFE_NO_PAD.encode(Sha256::digest(gzipped)) } else { (*name).to_owned() };
     let tag = format!("W/\"{tag}\"");
     let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());

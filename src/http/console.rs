@@ -39,7 +39,7 @@ pub async fn page() -> Result<Response, StatusCode> {
 /// What the page loads; browsers keep it for good.
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let policy = [(header::CONTENT_SECURITY_POLICY, ASSET_POLICY)];
-    Ok((policy, OPENERS, asset::send(ASSETS, &name, None, &headers)?).into_response())
+    Ok((policy, OPENERS, asset::send(ASSETS, &name, &[], &headers)?).into_response())
 }
 
 /// Nobody who opens the page, or whom it opens, has a hold on it.

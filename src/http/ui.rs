@@ -1,4 +1,4 @@
-//! The bell, the inbox and the preferences as custom elements, for pages of any origin. `ui/elements` has their sources.
+//! The bell, the inbox and the preferences as custom elements, and what shows Web Push, for pages of any origin. `ui/elements` has their sources.
 
 use axum::Router;
 use axum::extract::Path;
@@ -8,11 +8,11 @@ use axum::routing::get;
 
 use super::asset::{self, Asset};
 
-/// All that there is. A name changes with the content, but for the entry's.
+/// All that there is. A name changes with the content, but for those that pages use.
 const ASSETS: &[Asset] = &include!("../../ui/elements/dist/assets.rs");
 
-/// What pages name. Within a version of the address nothing that they use breaks.
-const ENTRY: &str = "tidings.js";
+/// What pages and their service workers name. Within a version of the address nothing that they use breaks.
+const LASTING: [&str; 3] = ["push-subscribe.js", "push.js", "tidings.js"];
 
 /// Files are for everybody; what they ask the API for is for those that `TIDINGS_ORIGINS` lets in.
 const EVERYBODY: [(HeaderName, &str); 2] = [
@@ -26,5 +26,5 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
-    Ok((EVERYBODY, asset::send(ASSETS, &name, Some(ENTRY), &headers)?).into_response())
+    Ok((EVERYBODY, asset::send(ASSETS, &name, &LASTING, &headers)?).into_response())
 }

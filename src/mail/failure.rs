@@ -77,6 +77,11 @@ impl Failure {
         Self::new(if is_refused { FailureKind::Refused } else { FailureKind::Later }, &failure.message)
     }
 
+    /// Nobody is there.
+    pub(super) fn unconnected(why: &str) -> Self {
+        Self { is_closed: true, ..Self::new(FailureKind::Later, &format!("there is no connection: {why}")) }
+    }
+
     /// What the relay said, or that it said nothing.
     pub(super) fn of(stage: Stage, error: &smtp::Error) -> Self {
         let causes: Vec<&(dyn StdError + 'static)> =
@@ -94,7 +99,7 @@ impl Failure {
             return Self::new(FailureKind::Relay, &format!("the relay does not offer what is needed: {said}"));
         }
         let told = match stage {
-            Stage::Greeting => format!("there is no connection: {said}"),
+            Stage::Greeting => return Self::unconnected(&said),
             _ => format!("the connection ended without an answer: {said}"),
         };
         Self { is_closed: stage < Stage::Text, ..Self::new(FailureKind::Later, &told) }

@@ -4,6 +4,7 @@
 //! connection that may serve several, and what the relay says is read as what can be done about it.
 
 mod address;
+mod bounded;
 mod failure;
 mod language;
 mod layout;
@@ -72,7 +73,7 @@ impl Mail {
     ///
     /// Once it returns, or is dropped, nothing more is sent. After a failure of kind `Later` the relay may have the letter nevertheless,
     /// and its `id` tells who gets it twice.
-    pub async fn send(&self, relay: &Relay, letter: &Letter<'_>) -> Result<(), Failure> {
+    pub async fn send(&self, relay: &Relay, letter: &Letter<'_>) -> Result<u16, Failure> {
         let written = letter.write(relay)?;
         let handed = tokio::time::timeout(self.all, self.hand(relay, &written)).await;
         let handed = handed.unwrap_or_else(|_| Err(Failure::timed_out("the relay did not take the letter in time")));
@@ -80,7 +81,7 @@ impl Mail {
     }
 
     /// Over a connection that is kept, if there is one that still works, else over a new one.
-    async fn hand(&self, relay: &Relay, written: &Written) -> Result<(), Failure> {
+    async fn hand(&self, relay: &Relay, written: &Written) -> Result<u16, Failure> {
         if let Some(kept) = self.pool.take(relay.door()) {
             match self.hand_over(relay, kept, written).await {
                 Err(failure) if failure.is_closed => {}
@@ -91,7 +92,7 @@ impl Mail {
         self.hand_over(relay, fresh, written).await
     }
 
-    async fn hand_over(&self, relay: &Relay, mut session: Session, written: &Written) -> Result<(), Failure> {
+    async fn hand_over(&self, relay: &Relay, mut session: Session, written: &Written) -> Result<u16, Failure> {
         let handed = session.hand(written).await;
         if session.is_ready() {
             self.pool.put(relay.door(), session);

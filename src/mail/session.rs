@@ -7,11 +7,18 @@ use std::time::Duration;
 
 use lettre::transport::smtp;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+#[expect(deprecated, reason = "lettre has nothing else that encrypts a connection which was there before")]
+use lettre::transport::smtp::client::AsyncNetworkStream;
+use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
 use lettre::transport::smtp::extension::ClientId;
+use lettre::transport::smtp::response::Severity;
 use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_util::compat::FuturesAsyncReadCompatExt;
 
+use super::bounded::Bounded;
 use super::failure::{Failure, FailureKind, Stage};
 use super::letter::Written;
 use super::relay::{Door, Encryption, Relay};
@@ -86,7 +93,9 @@ impl Connector {
     ) -> Result<Session, Failure> {
         let hello = ClientId::Domain(door.hello.clone());
         let (at_once, later) = if door.encryption == Encryption::Always { (tls, None) } else { (None, tls) };
-        let smtp = AsyncSmtpConnection::connect_tokio1(at, Some(within), &hello, at_once, None).await;
+        let stream = timeout(within, stream(at, at_once)).await;
+        let stream = stream.map_err(|_| Failure::unconnected("the connection took too long"))??;
+        let smtp = AsyncSmtpConnection::connect_with_transport(stream, &hello).await;
         let mut smtp = smtp.map_err(of(Stage::Greeting))?;
         if let Some(tls) = later
             && (door.encryption == Encryption::Required || smtp.can_starttls())
@@ -126,6 +135,16 @@ impl Connector {
     }
 }
 
+/// A connection, encrypted from its beginning where that is asked for.
+#[expect(deprecated, reason = "lettre has nothing else that encrypts a connection which was there before")]
+async fn stream(at: SocketAddr, tls: Option<TlsParameters>) -> Result<Box<dyn AsyncTokioStream>, Failure> {
+    let plain = TcpStream::connect(at).await.map_err(|error| Failure::unconnected(&error.to_string()))?;
+    let Some(tls) = tls else { return Ok(Box::new(Bounded::new(plain, at))) };
+    let mut encrypted = AsyncNetworkStream::use_existing_tokio1(Box::new(plain));
+    encrypted.upgrade_tls(tls).await.map_err(of(Stage::Greeting))?;
+    Ok(Box::new(Bounded::new(encrypted.compat(), at)))
+}
+
 fn of(stage: Stage) -> impl Fn(smtp::Error) -> Failure {
     move |error| Failure::of(stage, &error)
 }
@@ -151,19 +170,20 @@ impl Session {
     }
 
     /// Hands a letter over. Whoever gives up meanwhile must not use the session again.
-    pub async fn hand(&mut self, written: &Written) -> Result<(), Failure> {
+    pub async fn hand(&mut self, written: &Written) -> Result<u16, Failure> {
         self.is_ready = false;
         self.letters += 1;
         let handed = self.say(written).await;
         self.is_ready = match &handed {
-            Ok(()) => true,
+            Ok(_) => true,
             Err(failure) if failure.code.is_some_and(|code| code != 421) => self.reset().await,
             Err(_) => false,
         };
         handed
     }
 
-    async fn say(&mut self, written: &Written) -> Result<(), Failure> {
+    /// The status by which it was taken.
+    async fn say(&mut self, written: &Written) -> Result<u16, Failure> {
         let Written { from, to, data } = written;
         let smtp = &mut self.smtp;
         smtp.command(Mail::new(Some(from.clone()), Vec::new())).await.map_err(of(Stage::From))?;
@@ -173,17 +193,20 @@ impl Session {
             return Err(Failure::confused());
         }
         // In one piece, lest its end waits until the rest is acknowledged.
-        smtp.command(data).await.map_err(of(Stage::Text))?;
-        Ok(())
+        let answer = smtp.command(data).await.map_err(of(Stage::Text))?;
+        if answer.code().severity != Severity::PositiveCompletion {
+            return Err(Failure::confused());
+        }
+        Ok(answer.code().into())
     }
 
     async fn reset(&mut self) -> bool {
-        matches!(tokio::time::timeout(RESET, self.smtp.command(Rset)).await, Ok(Ok(_)))
+        matches!(timeout(RESET, self.smtp.command(Rset)).await, Ok(Ok(_)))
     }
 
     /// Says good-bye.
     pub async fn end(mut self) {
         // Whether anybody hears it makes no difference.
-        let _ = tokio::time::timeout(RESET, self.smtp.abort()).await;
+        let _ = timeout(RESET, self.smtp.abort()).await;
     }
 }

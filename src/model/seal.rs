@@ -39,7 +39,7 @@ pub enum Kind {
     GroupSubscription = 12,
     /// A rule: its row.
     Rule = 13,
-    /// A webhook endpoint, or a relay of mail: its row.
+    /// A webhook endpoint, a relay of mail or a sender of Web Push: its row.
     Lane = 14,
     /// A delivery along one: its row.
     Delivery = 15,

@@ -26,6 +26,9 @@ const TARGET = ['chrome125', 'firefox125', 'safari17.5'];
 /** The address that pages name, and that never changes. It only fetches what has a hash in its name. */
 const STABLE = 'tidings.js';
 
+/** What else keeps its name, each a file by itself: the part of a page's service worker, and what subscribes a browser. */
+const PUSH = { 'push.js': ['src/push.ts', 'iife'], 'push-subscribe.js': ['src/push-subscribe.ts', 'esm'] };
+
 const KINDS = {
   '.js': 'text/javascript; charset=utf-8',
   '.json': 'application/json',
@@ -49,6 +52,23 @@ const sheets = {
     }));
   },
 };
+
+/** A file that needs no other. */
+async function alone([entry, format]) {
+  const { outputFiles } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    format,
+    target: TARGET,
+    charset: 'utf8',
+    legalComments: 'none',
+    write: false,
+    logLevel: 'warning',
+  });
+  return Buffer.from(await smaller(outputFiles[0].text));
+}
 
 /** What esbuild has made, 3 % smaller. */
 async function smaller(text) {
@@ -104,13 +124,14 @@ async function made() {
   const { files, outputs, inputs } = await bundle();
   const first = needed(outputs, STABLE);
   const notices = Buffer.from(await licences(ROOT, inputs));
+  for (const [name, of] of Object.entries(PUSH)) files.set(name, await alone(of));
   files.set(`licences-${hash('sha256', notices, 'hex').slice(0, 8)}.txt`, notices);
 
   const panel = [...outputs].find(([, { entryPoint }]) => entryPoint === 'src/panel.ts')[0];
   const locales = [...outputs].filter(([, { entryPoint }]) => entryPoint?.startsWith('src/locales/')).map(([name]) => name);
   const later = needed(outputs, panel).filter((name) => !first.includes(name));
   const size = (name) => gzipSync(files.get(name), { level: 9 }).length;
-  return { files, hashed: first[1], sizes: measure({ first, later, locales, size }) };
+  return { files, hashed: first[1], sizes: measure({ first, later, locales, push: Object.keys(PUSH), size }) };
 }
 
 /** What the server and pages have to know of each file. */
@@ -121,8 +142,8 @@ function manifest(files, hashed) {
       name,
       type: KINDS[extname(name)],
       bytes: content.length,
-      // The stable name has other content with the next version: it can have no hash.
-      ...(name === STABLE ? { immutable: false } : { immutable: true, integrity: `sha384-${hash('sha384', content, 'base64')}` }),
+      // A stable name has other content with the next version: it can have no hash.
+      ...(name === STABLE || name in PUSH ? { immutable: false } : { immutable: true, integrity: `sha384-${hash('sha384', content, 'base64')}` }),
     }));
   return `${JSON.stringify({ entry: STABLE, hashed, files: list }, undefined, 2)}\n`;
 }

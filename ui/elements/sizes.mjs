@@ -3,7 +3,7 @@
 const KB = 1000;
 
 /** Sums up the files of a build; `size` gives what one is when it is compressed. */
-export function measure({ first, later, locales, size }) {
+export function measure({ first, later, locales, push, size }) {
   const sum = (names) => names.reduce((bytes, name) => bytes + size(name), 0);
   const largest = Math.max(...locales.map(size));
   return [
@@ -11,6 +11,7 @@ export function measure({ first, later, locales, size }) {
     { what: 'inbox and preferences, later (with lit-html)', bytes: sum(later) },
     { what: 'everything', bytes: sum(first) + sum(later), budget: 25 * KB },
     { what: 'another language than English, at most', bytes: largest },
+    ...push.map((name) => ({ what: name, bytes: size(name), budget: KB })),
   ];
 }
 

@@ -56,10 +56,14 @@ pub struct Standing {
     pub contact_id: i64,
     pub user_id: UserId,
     pub address: String,
+    /// Of a browser, as is what follows.
+    pub endpoint: Option<String>,
+    pub push_keys: Option<String>,
     pub locale: Option<String>,
     pub seq: Seq,
     pub type_id: TypeId,
     pub state: State,
+    pub expires_at: Option<Millis>,
     /// Whether (1) it is above the newest read mark of its type.
     pub is_above: i32,
 }
@@ -91,7 +95,7 @@ pub(super) fn standing(
     now: Millis,
 ) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT c.id AS contact_id, c.user_id, c.address, u.locale, i.seq, i.type_id, i.state, CASE WHEN i.seq > COALESCE((SELECT ");
+    sql.push("SELECT c.id AS contact_id, c.user_id, c.address, c.endpoint, c.push_keys, u.locale, i.seq, i.type_id, i.state, i.expires_at, CASE WHEN i.seq > COALESCE((SELECT ");
     sql.push("MAX(m.read_upto) FROM read_mark m WHERE m.user_id = i.user_id AND m.type_id = i.type_id), 0) THEN 1 ELSE 0 END ");
     sql.push(
         "AS is_above FROM contact c JOIN users u ON u.id = c.user_id JOIN inbox_item i ON i.user_id = c.user_id WHERE ",

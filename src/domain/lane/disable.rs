@@ -43,6 +43,7 @@ pub(super) async fn alarm(app: &App, tenant: &Tenant, lane: &Lane, why: Why) -> 
         Kind::Webhook => ("endpoint", origin(&lane.url)),
         Kind::Email => ("relay", lane.url.clone()),
         Kind::WeChat => ("account", lane.sender.clone().unwrap_or_default()),
+        Kind::WebPush => ("webPush", lane.sender.clone().unwrap_or_default()),
     };
     let params = serde_json::json!({ name: id, "origin": origin, "error": lane.last_error });
     let content = Content {

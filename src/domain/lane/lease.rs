@@ -3,6 +3,7 @@
 use entity::delivery::{self, Entity as Deliveries};
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
+use sea_orm::UpdateMany;
 
 use super::{Carrier, DeliveryState, Kind, Lane, State};
 use crate::app::App;
@@ -30,9 +31,14 @@ pub(super) async fn claim(app: &App, id: i64) -> Result<Option<(Lease, Lane)>> {
         }
         of.lease_no += 1;
         let take = Lanes::update_many().col_expr(Column::LeaseNo, Expr::val(of.lease_no));
-        take.col_expr(Column::LeaseUntil, Expr::val(now + LEASE)).filter(Column::Id.eq(id)).exec(txn).await?;
+        until(take, now + LEASE).filter(Column::Id.eq(id)).exec(txn).await?;
         Ok(Some((Lease { lane: id, lease_no: of.lease_no }, of)))
     })
+}
+
+/// Has the lane be due when the lease is over: where its owner has died without a word, nobody else knows what was due of it.
+fn until(to: UpdateMany<Lanes>, end: Millis) -> UpdateMany<Lanes> {
+    to.col_expr(Column::LeaseUntil, Expr::val(end)).col_expr(Column::DueAt, Expr::val(end))
 }
 
 /// A lease that is longer than can be was taken by a clock that went wrong.
@@ -46,8 +52,7 @@ impl Lease {
         let of = Lanes::find_by_id(self.lane).for_update(txn).one(txn).await?;
         let Some(of) = of.filter(|of| of.lease_no == self.lease_no) else { return Ok(None) };
         if of.lease_until < now + LEASE * 2 / 3 {
-            let on = Lanes::update_many().col_expr(Column::LeaseUntil, Expr::val(now + LEASE));
-            on.filter(Column::Id.eq(self.lane)).exec(txn).await?;
+            until(Lanes::update_many(), now + LEASE).filter(Column::Id.eq(self.lane)).exec(txn).await?;
         }
         Ok(Some(of))
     }

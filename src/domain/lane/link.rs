@@ -10,6 +10,10 @@ pub fn check_base(base: &str) -> Result<()> {
     if !base.starts_with("https://") && !base.starts_with("http://") {
         return Err(Error::bad_input("linkBase", "must be an absolute URL of http or https"));
     }
+    let url = reqwest::Url::parse(base).map_err(|_| Error::bad_input("linkBase", "must be a URL"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::bad_input("linkBase", "must not have a name or password: whoever gets a link would read it"));
+    }
     Ok(())
 }
 

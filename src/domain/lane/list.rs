@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use entity::delivery::{Column, Entity as Deliveries};
-use entity::lane::{self, Entity as Lanes};
+use entity::lane;
 use entity::prelude::*;
 use sea_orm::Select;
 
-use super::{Delivery, DeliveryState, Event, Kind};
+use super::{Delivery, DeliveryState, Event, Kind, Lanes};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -57,8 +57,7 @@ pub async fn delivery(app: &App, tenant: &Tenant, id: i64) -> Result<Option<(Kin
 
 /// The kinds of a tenant's lanes, by their rows.
 pub async fn kinds(app: &App, tenant: &Tenant) -> Result<HashMap<i64, Kind>> {
-    use lane::Column;
-    let all = Lanes::of_tenant(tenant.id).select_only().columns([Column::Id, Column::Kind]);
+    let all = Lanes::of_tenant(tenant.id).select_only().columns([lane::Column::Id, lane::Column::Kind]);
     Ok(all.into_tuple::<(i64, Kind)>().all(&app.db.read).await?.into_iter().collect())
 }
 
@@ -71,8 +70,8 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>
         found = found.filter(Column::LaneId.eq(lane));
     }
     if let Some(kind) = filter.kind {
-        let lanes: Vec<i64> = super::all(app, tenant, kind).await?.into_iter().map(|of| of.id).collect();
-        found = found.filter(Column::LaneId.among(db, &lanes));
+        let lanes = kinds(app, tenant).await?.into_iter().filter(|(_, of)| *of == kind).map(|(id, _)| id);
+        found = found.filter(Column::LaneId.among(db, &lanes.collect::<Vec<_>>()));
     }
     if let Some(contacts) = &filter.contacts {
         found = found.filter(Column::ContactId.among(db, contacts));

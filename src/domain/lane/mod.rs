@@ -13,6 +13,7 @@ mod lease;
 mod link;
 mod list;
 mod log;
+mod only;
 mod place;
 mod replay;
 mod show;
@@ -35,10 +36,12 @@ pub use disable::wake;
 pub use entity::delivery::{Event, Model as Delivery, State as DeliveryState};
 pub use entity::lane::{Kind, Model as Lane, State};
 pub use lease::{Lease, lock_all};
-pub use link::{absolute, check_base};
+pub use link::absolute;
+use link::check_base;
 pub use list::{Filter, Page, delivery, kinds, page};
 pub use log::{Told, write};
-pub use place::{anew, changed, delete, end_of_log, only, pause, resume};
+pub use only::{Settings, only};
+pub use place::{anew, changed, delete, end_of_log, pause, resume};
 pub use replay::{Replay, replay};
 pub use show::{count, many, pending, resting_until};
 pub use statement::{Waiting, waiting};
@@ -169,11 +172,18 @@ pub enum Blame {
     Delivery,
     /// It works, and knows no such address.
     Contact,
+    /// What this address leads to cannot take it now: somebody's own choice, which says nothing of where others lead.
+    Host,
 }
 
 impl Blame {
     /// Whether the other end is well, for all that.
     fn spares_the_lane(self) -> bool {
+        matches!(self, Self::Delivery | Self::Contact | Self::Host)
+    }
+
+    /// Whether it would be the same the next time.
+    fn is_final(self) -> bool {
         matches!(self, Self::Delivery | Self::Contact)
     }
 }
@@ -205,6 +215,7 @@ fn noun(kind: Kind) -> &'static str {
         Kind::Webhook => "webhook endpoint",
         Kind::Email => "mail relay",
         Kind::WeChat => "account of WeChat",
+        Kind::WebPush => "web push sender",
     }
 }
 

@@ -87,26 +87,3 @@ pub async fn end_of_log(txn: &Transaction, tenant: &Tenant) -> Result<Seq> {
         Tenants::of_tenant(tenant.id).for_update(txn).select_only().column(tenant::Column::LastSeq).into_tuple::<Seq>();
     Ok(end.one(txn).await?.unwrap_or_default())
 }
-
-/// The row of a tenant's lane of a kind of which it has one, which is made where there is none: its settings are yet to be said.
-pub async fn only(txn: &Transaction, tenant: &Tenant, kind: Kind, now: Millis) -> Result<i64> {
-    // Who makes one at the same time waits here, and then finds it.
-    let end = end_of_log(txn, tenant).await?;
-    if let Some(of) = lock_all(txn, tenant.id, kind).await?.first() {
-        return Ok(of.id);
-    }
-    let made = ActiveModel {
-        tenant_id: Set(tenant.id),
-        kind: Set(kind),
-        url: Set(String::new()),
-        events: Set(0),
-        is_full: Set(true),
-        secret: Set(String::new()),
-        state: Set(State::Active),
-        cursor_seq: Set(end),
-        created_at: Set(now),
-        updated_at: Set(now),
-        ..Default::default()
-    };
-    Ok(Lanes::insert(made).exec(txn).await?.last_insert_id)
-}

@@ -24,7 +24,7 @@ pub enum Replay {
     Dead { lane: i64, since: Option<Millis> },
 }
 
-/// Makes deliveries due again, as if they had never been tried, under the same ids. Returns how many. What is past the retention window
+/// Makes deliveries due again, with as many attempts before them as at first, under the same ids. Returns how many. What is past the retention window
 /// is gone, as are pings.
 pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> {
     match which {
@@ -72,8 +72,6 @@ async fn again(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>
     let ids: Vec<i64> = all.iter().map(|of| of.id).collect();
     let to = Deliveries::update_many().col_expr(Column::State, Expr::val(DeliveryState::Fresh));
     let to = to.col_expr(Column::DueAt, Expr::val(now)).col_expr(Column::Attempts, Expr::val(0_i64));
-    let to = to.col_expr(Column::Status, Expr::val(None::<i64>)).col_expr(Column::Error, Expr::val(None::<String>));
-    let to = to.col_expr(Column::DoneAt, Expr::val(None::<Millis>)).filter(Column::Id.among(txn, &ids));
-    to.exec(txn).await?;
+    to.filter(Column::Id.among(txn, &ids)).exec(txn).await?;
     Ok(all.len())
 }

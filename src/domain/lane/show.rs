@@ -31,7 +31,7 @@ pub fn resting_until(app: &App, lane: &Lane) -> Option<Millis> {
 /// Counts all lanes, for the figures of the server.
 pub async fn count(app: &App) -> Result<()> {
     let all = counted(&app.db.read).await?;
-    for kind in [Kind::Webhook, Kind::Email, Kind::WeChat] {
+    for kind in [Kind::Webhook, Kind::Email, Kind::WeChat, Kind::WebPush] {
         let mut figures = [("active", 0), ("failing", 0), ("paused", 0), ("disabled", 0)];
         for of in all.iter().filter(|of| of.kind == kind) {
             let name = if of.state == State::Active && of.is_failing == 1 { "failing" } else { of.state.name() };

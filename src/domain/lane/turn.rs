@@ -279,6 +279,8 @@ impl<C: Carrier> Turn<C> {
                 let hopeless = self.health.is_hopeless(done.at).then_some(Why::Hopeless);
                 let why = if outcome.blame == Blame::Gone { Some(Why::Gone) } else { hopeless };
                 self.disabled = self.disabled.or(why).filter(|_| self.lane.state == State::Active);
+            } else if outcome.blame == Blame::Host {
+                self.last.error.clone_from(&outcome.error);
             } else {
                 self.health.succeeded();
                 self.width = (self.width + 1).min(WIDTH);
@@ -415,7 +417,13 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
         }
     }
     for some in dropped.chunks(LIST) {
-        Deliveries::delete_many().filter(Of::Id.among(txn, some)).exec(txn).await?;
+        // What was sent again in vain is as it was.
+        let before = || Deliveries::update_many().filter(Of::Id.among(txn, some)).filter(Of::DoneAt.is_not_null());
+        let dead = before().col_expr(Of::State, Expr::val(DeliveryState::Dead));
+        dead.filter(Of::Error.is_not_null()).exec(txn).await?;
+        let delivered = before().col_expr(Of::State, Expr::val(DeliveryState::Delivered));
+        delivered.filter(Of::Error.is_null()).exec(txn).await?;
+        Deliveries::delete_many().filter(Of::Id.among(txn, some)).filter(Of::DoneAt.is_null()).exec(txn).await?;
     }
     let answered = done.iter().filter_map(|of| match &of.what {
         What::Answered(outcome) => Some((&of.delivery, outcome)),
@@ -427,9 +435,9 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
 /// How long after this attempt, which failed, there is another one; nothing where it was the last.
 fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
     match outcome.blame {
-        Blame::Delivery | Blame::Contact => None,
         Blame::Quota => outcome.retry_after,
-        Blame::Lane | Blame::Throttled | Blame::Gone => wait(delivery.attempts + 1, chance, outcome.retry_after),
+        blame if blame.is_final() => None,
+        _ => wait(delivery.attempts + 1, chance, outcome.retry_after),
     }
 }
 

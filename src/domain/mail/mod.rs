@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::mail::{FailureKind, Letter, Relay};
 
 pub use letter::Message;
-pub use relay::{Change, delete, find, save};
+pub use relay::{Change, delete, save};
 
 /// What relays are handed.
 #[derive(Debug)]
@@ -45,7 +45,10 @@ impl Carrier for Mails {
             unsubscribe: None,
             language: of.language.as_deref(),
         };
-        let Err(failure) = app.mail.send(relay, &letter).await else { return Outcome::default() };
+        let failure = match app.mail.send(relay, &letter).await {
+            Ok(status) => return Outcome { status: Some(status), ..Outcome::default() },
+            Err(failure) => failure,
+        };
         let blame = match failure.kind {
             FailureKind::Recipient => Blame::Contact,
             FailureKind::Letter => Blame::Delivery,

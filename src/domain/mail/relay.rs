@@ -5,12 +5,11 @@ use entity::prelude::*;
 
 use crate::app::App;
 use crate::database::transaction;
-use crate::domain::lane::{self, Kind, Lane, anew, changed, check_base, only, owner};
+use crate::domain::dispatch;
+use crate::domain::lane::{self, Kind, Lane, Settings, owner};
 use crate::domain::tenant::Tenant;
-use crate::domain::{catalogue, dispatch, notification};
 use crate::error::{Error, Result};
 use crate::mail::Relay;
-use crate::model::alarm::Alarm;
 
 /// All of a relay.
 #[derive(Clone, Debug)]
@@ -21,43 +20,23 @@ pub struct Change {
     pub from: String,
     /// Where answers go, where that is another one.
     pub reply_to: Option<String>,
-    /// What links of notifications that are paths belong to: an absolute http(s) URL.
-    pub link_base: Option<String>,
-    pub alarm: Option<Alarm>,
-}
-
-/// The tenant's relay; nothing where it has none.
-pub async fn find(app: &App, tenant: &Tenant) -> Result<Option<Lane>> {
-    Ok(lane::all(app, tenant, Kind::Email).await?.pop())
+    pub settings: Settings,
 }
 
 /// Makes the tenant's relay, or gives it other settings, and tries at once what is due. A new one hears of what happens from now on.
 /// `CONFLICT` where the server cannot keep secrets.
 pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
-    app.vault.check()?;
+    change.settings.check(app, tenant).await?;
     let relay = Relay::read(&change.url, &change.from, change.reply_to.as_deref())?;
     app.mail.check(&relay).map_err(|error| error.within("url"))?;
-    if let Some(base) = &change.link_base {
-        check_base(base)?;
-    }
-    if let Some(alarm) = &change.alarm {
-        let catalogue = catalogue::current(app, tenant).await?;
-        notification::check_alarm(app, tenant, &catalogue, alarm).await?;
-    }
     let id = transaction!(app.db, |txn| {
-        let now = app.now();
-        let id = only(txn, tenant, Kind::Email, now).await?;
-        let (alarm_type, alarm_group) = change.alarm.clone().map(|of| (of.message_type, of.group)).unzip();
-        let (_, to) = changed(txn, app, tenant, Kind::Email, id).await?;
-        let to = anew(to, now).col_expr(Column::Url, Expr::val(shown(&change.url)?));
+        let (of, to) = change.settings.save(txn, app, tenant, Kind::Email).await?;
+        let to = to.col_expr(Column::Url, Expr::val(shown(&change.url)?));
         let to = to.col_expr(Column::Sender, Expr::val(change.from.as_str()));
         let to = to.col_expr(Column::ReplyTo, Expr::val(change.reply_to.clone()));
-        let to = to.col_expr(Column::LinkBase, Expr::val(change.link_base.clone()));
-        let to = to.col_expr(Column::AlarmType, Expr::val(alarm_type));
-        let to = to.col_expr(Column::AlarmGroup, Expr::val(alarm_group));
-        let sealed = app.vault.seal(&owner(tenant, id), change.url.as_bytes())?;
+        let sealed = app.vault.seal(&owner(tenant, of.id), change.url.as_bytes())?;
         to.col_expr(Column::Secret, Expr::val(sealed)).exec(txn).await?;
-        Ok(id)
+        Ok(of.id)
     })?;
     lane::known(app, tenant, Kind::Email, id).await
 }

@@ -17,6 +17,7 @@ use crate::domain::inbox::shelf::Side;
 use crate::domain::lane::Kind;
 use crate::domain::notification::{self, Notification};
 use crate::domain::preference::{self, Preference};
+use crate::domain::push;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
@@ -103,6 +104,7 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
     let preferences = preference::of(app, tenant, profile.id).await?;
     let groups = channel::groups_of(app, tenant, profile.id).await?;
     let contacts = user::contacts(app, profile.id).await?;
+    let browsers = push::browsers(app, profile.id).await?;
     let switches = |of: &[Preference]| of.iter().map(switch).collect::<Vec<_>>();
     Ok(Map::from_iter([
         ("id".into(), json!(profile.external_id)),
@@ -110,6 +112,7 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
         ("avatarUrl".into(), json!(profile.avatar_url)),
         ("locale".into(), json!(profile.locale)),
         ("contacts".into(), contacts.iter().map(contact).collect()),
+        ("pushSubscriptions".into(), browsers.iter().map(browser).collect()),
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
         (
             "preferences".into(),
@@ -225,6 +228,10 @@ fn target(of: Option<&Target>) -> Value {
 
 fn switch(of: &Preference) -> Value {
     json!({ "code": of.code, "enabled": of.enabled, "own": of.is_own })
+}
+
+fn browser(of: &entity::contact::Model) -> Value {
+    json!({ "endpoint": of.endpoint, "createdAt": instant(Some(of.created_at)) })
 }
 
 fn item(tenant: &Tenant, of: &Item) -> Value {

@@ -1,6 +1,6 @@
 //! Where users are reached outside.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use entity::contact::{Column, Entity as Contacts, Model};
 use entity::ids::UserId;
@@ -24,9 +24,10 @@ pub struct Contact {
     pub address: String,
 }
 
-/// The addresses of a user, oldest first.
+/// The addresses of a user that the partner has named, oldest first: not their browsers.
 pub async fn contacts(app: &App, user: UserId) -> Result<Vec<Model>> {
-    Ok(Contacts::of_user(user).order_by_asc(Column::Id).all(&app.db.read).await?)
+    let of = Contacts::of_user(user).filter(Column::Kind.ne(Kind::WebPush));
+    Ok(of.order_by_asc(Column::Id).all(&app.db.read).await?)
 }
 
 /// Whose an address is; nothing where it is nobody's any more.
@@ -43,12 +44,13 @@ pub async fn contacts_of(app: &App, tenant: &Tenant, external_id: &str) -> Resul
     Ok(of.into_tuple().all(&app.db.read).await?)
 }
 
-/// Gives users whose rows are locked these addresses and no others. One that is there already stays as it is, but for what was wrong
-/// with it: whoever names it again has it tried again.
+/// Gives users whose rows are locked these addresses and no others but their browsers; what is said last of a user counts. One that is there
+/// already stays as it is, but for what was wrong with it: whoever names it again has it tried again.
 pub(super) async fn save(txn: &Transaction, tenant: &Tenant, all: &[(UserId, &[Contact])], now: Millis) -> Result<()> {
     let users: Vec<UserId> = all.iter().map(|(user, _)| *user).collect();
-    let before = Contacts::of_tenant(tenant.id).filter(Column::UserId.among(txn, &users)).all(txn).await?;
-    let wanted: HashMap<UserId, &[Contact]> = all.iter().copied().collect();
+    let before = Contacts::of_tenant(tenant.id).filter(Column::UserId.among(txn, &users));
+    let before = before.filter(Column::Kind.ne(Kind::WebPush)).all(txn).await?;
+    let wanted: BTreeMap<UserId, &[Contact]> = all.iter().copied().collect();
     let is_wanted = |of: &Model| {
         let same = |contact: &Contact| contact.kind == of.kind && contact.address == of.address;
         wanted.get(&of.user_id).is_some_and(|contacts| contacts.iter().any(same))
@@ -61,7 +63,7 @@ pub(super) async fn save(txn: &Transaction, tenant: &Tenant, all: &[(UserId, &[C
     let row = |(user, of): (UserId, &Contact)| {
         [tenant.id.into(), user.into(), of.kind.into(), of.address.as_str().into(), now.into()]
     };
-    let named = all.iter().flat_map(|(user, contacts)| contacts.iter().map(|contact| (*user, contact)));
+    let named = wanted.iter().flat_map(|(user, contacts)| contacts.iter().map(|contact| (*user, contact)));
     let columns = [Column::TenantId, Column::UserId, Column::Kind, Column::Address, Column::CreatedAt];
     insert(txn, columns, named.map(row).collect(), Existing::Kept).await?;
     Ok(())

@@ -1,5 +1,7 @@
 //! Deliveries to the outside, and what came of them.
 
+use std::collections::HashMap;
+
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::delivery_input::{OutboundDeliveryFilter, OutboundDeliverySelector, OutboundDeliveryState};
@@ -24,6 +26,8 @@ pub enum OutboundChannel {
     /// As a message to a user who follows the tenant's official account of WeChat.
     #[graphql(name = "WECHAT")]
     WeChat,
+    /// To a browser of a user.
+    WebPush,
 }
 
 impl From<Kind> for OutboundChannel {
@@ -32,6 +36,7 @@ impl From<Kind> for OutboundChannel {
             Kind::Webhook => Self::Webhook,
             Kind::Email => Self::Email,
             Kind::WeChat => Self::WeChat,
+            Kind::WebPush => Self::WebPush,
         }
     }
 }
@@ -42,6 +47,7 @@ impl From<OutboundChannel> for Kind {
             OutboundChannel::Webhook => Self::Webhook,
             OutboundChannel::Email => Self::Email,
             OutboundChannel::WeChat => Self::WeChat,
+            OutboundChannel::WebPush => Self::WebPush,
         }
     }
 }
@@ -51,8 +57,8 @@ impl From<OutboundChannel> for Kind {
 pub struct OutboundDelivery(Box<Delivery>, Kind);
 
 impl OutboundDelivery {
-    /// One that goes along a lane of this kind.
-    pub fn by(kind: Kind, of: Delivery) -> Self {
+    /// One along a lane of a kind.
+    pub fn along(kind: Kind, of: Delivery) -> Self {
         Self(Box::new(of), kind)
     }
 }
@@ -110,7 +116,7 @@ impl OutboundDelivery {
         int(self.0.attempts)
     }
 
-    /// When it is tried next, unless its endpoint, relay or account rests or is not active; null where it is not any more.
+    /// When it is tried next, unless what it goes along rests or is not active; null where it is not any more.
     async fn due_at(&self) -> Option<Instant> {
         let is_pending = matches!(self.0.state, DeliveryState::Fresh | DeliveryState::Retrying);
         is_pending.then(|| self.0.due_at.into())
@@ -173,9 +179,9 @@ impl DeliveryQuery {
         };
         let page = lane::page(call.app, call.tenant, &filter, slice).await?;
         let kinds = lane::kinds(call.app, call.tenant).await?;
-        // Where there is no such lane any more, it is being deleted with all of these.
-        let kind = |of: &Delivery| kinds.get(&of.lane_id).copied().unwrap_or(Kind::Webhook);
-        let rows = page.deliveries.into_iter().map(|of| (of.id, OutboundDelivery::by(kind(&of), of)));
+        // Nothing where its lane was deleted a moment ago.
+        let one = |of: Delivery| Some((of.id, OutboundDelivery::along(*kinds.get(&of.lane_id)?, of)));
+        let rows = page.deliveries.into_iter().filter_map(one);
         Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))
     }
 }

@@ -6,8 +6,9 @@ use super::delivery::OutboundChannel;
 use super::opened;
 use super::webhook_input::{WebhookEvent, events};
 use crate::domain::lane::{self, DeliveryState, Filter, Replay};
-use crate::domain::{mail, user, wechat};
+use crate::domain::user;
 use crate::error::Result;
+use crate::graphql::catalogue::DeliveryChannel;
 use crate::graphql::context::Call;
 use crate::graphql::scalars::Instant;
 use crate::model::check;
@@ -18,7 +19,7 @@ use crate::model::seal::Kind;
 pub enum OutboundDeliveryState {
     /// It waits to be sent, or to be tried again.
     Pending,
-    /// The receiver, the relay or WeChat has taken it.
+    /// The other end has taken it.
     Delivered,
     /// It was tried for the last time; `replayOutboundDeliveries` tries it again.
     Dead,
@@ -91,10 +92,8 @@ pub enum OutboundDeliverySelector {
     Ids(Vec<ID>),
     /// Those of an endpoint that were given up; 100,000 at most.
     Dead(OutboundDeadFilter),
-    /// Letters that were given up; 100,000 at most.
-    DeadMail(OutboundDeadMailFilter),
-    /// Messages by WeChat that were given up; 100,000 at most.
-    DeadWechat(OutboundDeadWeChatFilter),
+    /// Those to users by a channel that were given up; 100,000 at most.
+    DeadTo(OutboundDeadToFilter),
 }
 
 /// Deliveries that were given up.
@@ -106,16 +105,11 @@ pub struct OutboundDeadFilter {
     pub since: Option<Instant>,
 }
 
-/// Letters that were given up.
+/// Deliveries to users that were given up.
 #[derive(InputObject)]
-pub struct OutboundDeadMailFilter {
-    /// Of what has happened since then alone; all where it is left out.
-    pub since: Option<Instant>,
-}
-
-/// Messages by WeChat that were given up.
-#[derive(InputObject)]
-pub struct OutboundDeadWeChatFilter {
+pub struct OutboundDeadToFilter {
+    /// By what they were to go.
+    pub channel: DeliveryChannel,
     /// Of what has happened since then alone; all where it is left out.
     pub since: Option<Instant>,
 }
@@ -134,15 +128,11 @@ impl OutboundDeliverySelector {
                 known.map_err(|error| error.within("select.dead.endpoint"))?;
                 Replay::Dead { lane, since: of.since.map(|at| at.0) }
             }
-            Self::DeadMail(of) => {
-                let relay = mail::find(call.app, call.tenant).await?;
-                let relay = relay.ok_or_else(|| lane::none(lane::Kind::Email).within("select.deadMail"))?;
-                Replay::Dead { lane: relay.id, since: of.since.map(|at| at.0) }
-            }
-            Self::DeadWechat(of) => {
-                let account = wechat::find(call.app, call.tenant).await?;
-                let account = account.ok_or_else(|| lane::none(lane::Kind::WeChat).within("select.deadWechat"))?;
-                Replay::Dead { lane: account.id, since: of.since.map(|at| at.0) }
+            Self::DeadTo(of) => {
+                let kind = of.channel.into();
+                let lane = lane::only(call.app, call.tenant, kind).await?;
+                let lane = lane.ok_or_else(|| lane::none(kind).within("select.deadTo.channel"))?;
+                Replay::Dead { lane: lane.id, since: of.since.map(|at| at.0) }
             }
         })
     }

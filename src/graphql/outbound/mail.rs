@@ -4,7 +4,7 @@ use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
-use crate::domain::lane::{self, DeliveryState, Kind};
+use crate::domain::lane::{self, DeliveryState, Kind, Settings};
 use crate::domain::mail;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
@@ -111,8 +111,7 @@ impl From<MailRelayInput> for mail::Change {
             url: input.url,
             from: input.from,
             reply_to: input.reply_to,
-            link_base: input.link_base,
-            alarm: input.alarm.map(Into::into),
+            settings: Settings { link_base: input.link_base, alarm: input.alarm.map(Into::into) },
         }
     }
 }
@@ -134,7 +133,7 @@ impl MailQuery {
     /// The tenant's relay for mail; null where it has none, and sends no mail. ADMIN.
     async fn mail_relay(&self, ctx: &Context<'_>) -> Result<Option<MailRelay>> {
         let call = Call::by(ctx, ADMIN)?;
-        Ok(mail::find(call.app, call.tenant).await?.map(Into::into))
+        Ok(lane::only(call.app, call.tenant, Kind::Email).await?.map(Into::into))
     }
 }
 
@@ -162,7 +161,7 @@ impl MailMutation {
         #[graphql(desc = "Which.")] to: MailRelaySwitch,
     ) -> Result<MailRelay> {
         let call = Call::by(ctx, ADMIN)?;
-        let relay = mail::find(call.app, call.tenant).await?.ok_or_else(|| lane::none(Kind::Email))?;
+        let relay = lane::only(call.app, call.tenant, Kind::Email).await?.ok_or_else(|| lane::none(Kind::Email))?;
         Ok(match to {
             MailRelaySwitch::On => lane::resume(call.app, call.tenant, Kind::Email, relay.id).await?,
             MailRelaySwitch::Off => lane::pause(call.app, call.tenant, Kind::Email, relay.id).await?,
@@ -173,7 +172,7 @@ impl MailMutation {
     /// Deletes the tenant's relay with all that was to be sent, or was sent, by it. ADMIN.
     async fn delete_mail_relay(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
-        let Some(relay) = mail::find(call.app, call.tenant).await? else {
+        let Some(relay) = lane::only(call.app, call.tenant, Kind::Email).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
         let is_gone = mail::delete(call.app, call.tenant, relay.id).await?;

@@ -1,8 +1,9 @@
-//! What goes to the outside: endpoints of webhooks, the relay of mail, the account of WeChat, and each delivery.
+//! What goes to the outside: endpoints of webhooks, the relay of mail, the account of WeChat, the sender of Web Push, and each delivery.
 
 mod delivery;
 mod delivery_input;
 mod mail;
+mod push;
 mod webhook;
 mod webhook_input;
 mod wechat;
@@ -15,6 +16,7 @@ use crate::model::seal::Kind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
 pub use mail::{MailMutation, MailQuery};
+pub use push::{PushMutation, PushQuery};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 pub use wechat::{WeChatMutation, WeChatQuery};
 

@@ -260,7 +260,8 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<OutboundDelivery> {
         let (call, row) = named(ctx, &id)?;
-        Ok(OutboundDelivery::by(lane::Kind::Webhook, webhook::ping(call.app, call.tenant, row).await?))
+        let pinged = webhook::ping(call.app, call.tenant, row).await?;
+        Ok(OutboundDelivery::along(lane::Kind::Webhook, pinged))
     }
 }
 

@@ -4,7 +4,7 @@ use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
-use crate::domain::lane::{self, DeliveryState, Kind};
+use crate::domain::lane::{self, DeliveryState, Kind, Settings};
 use crate::domain::wechat;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
@@ -97,8 +97,7 @@ impl From<WeChatAccountInput> for wechat::Change {
         Self {
             app_id: input.app_id,
             secret: input.secret,
-            link_base: input.link_base,
-            alarm: input.alarm.map(Into::into),
+            settings: Settings { link_base: input.link_base, alarm: input.alarm.map(Into::into) },
         }
     }
 }
@@ -120,7 +119,7 @@ impl WeChatQuery {
     /// The tenant's official account of WeChat; null where it has none, and sends nothing by WeChat. ADMIN.
     async fn we_chat_account(&self, ctx: &Context<'_>) -> Result<Option<WeChatAccount>> {
         let call = Call::by(ctx, ADMIN)?;
-        Ok(wechat::find(call.app, call.tenant).await?.map(Into::into))
+        Ok(lane::only(call.app, call.tenant, Kind::WeChat).await?.map(Into::into))
     }
 }
 
@@ -148,7 +147,7 @@ impl WeChatMutation {
         #[graphql(desc = "Which.")] to: WeChatAccountSwitch,
     ) -> Result<WeChatAccount> {
         let call = Call::by(ctx, ADMIN)?;
-        let account = wechat::find(call.app, call.tenant).await?.ok_or_else(|| lane::none(Kind::WeChat))?;
+        let account = lane::only(call.app, call.tenant, Kind::WeChat).await?.ok_or_else(|| lane::none(Kind::WeChat))?;
         Ok(match to {
             WeChatAccountSwitch::On => lane::resume(call.app, call.tenant, Kind::WeChat, account.id).await?,
             WeChatAccountSwitch::Off => lane::pause(call.app, call.tenant, Kind::WeChat, account.id).await?,
@@ -159,7 +158,7 @@ impl WeChatMutation {
     /// Deletes the tenant's account of WeChat with all that was to be sent, or was sent, by it. The account there stays as it is. ADMIN.
     async fn delete_we_chat_account(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
-        let Some(account) = wechat::find(call.app, call.tenant).await? else {
+        let Some(account) = lane::only(call.app, call.tenant, Kind::WeChat).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
         let is_gone = wechat::delete(call.app, call.tenant, account.id).await?;

@@ -9,6 +9,8 @@
     ("licences-dffbca49.txt", "text/plain; charset=utf-8", include_bytes!("licences-dffbca49.txt.gz")),
     ("panel-4BHAV2MD.js", "text/javascript; charset=utf-8", include_bytes!("panel-4BHAV2MD.js.gz")),
     ("pt-A3ZXLDA6.js", "text/javascript; charset=utf-8", include_bytes!("pt-A3ZXLDA6.js.gz")),
+    ("push-subscribe.js", "text/javascript; charset=utf-8", include_bytes!("push-subscribe.js.gz")),
+    ("push.js", "text/javascript; charset=utf-8", include_bytes!("push.js.gz")),
     ("ru-QOYW2IB4.js", "text/javascript; charset=utf-8", include_bytes!("ru-QOYW2IB4.js.gz")),
     ("tidings.js", "text/javascript; charset=utf-8", include_bytes!("tidings.js.gz")),
     ("zh-Hans-KX55MM33.js", "text/javascript; charset=utf-8", include_bytes!("zh-Hans-KX55MM33.js.gz")),

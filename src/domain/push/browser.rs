@@ -1,0 +1,120 @@
+//! Browsers that users are reached in, as they have subscribed them.
+
+use entity::contact::{Column, Entity as Contacts, Model};
+use entity::ids::UserId;
+use entity::lane::Kind;
+use entity::prelude::*;
+use sea_orm::Select;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::{Transaction, transaction};
+use crate::domain::lane::lock_all;
+use crate::domain::tenant::Tenant;
+use crate::domain::user;
+use crate::error::{Error, Result};
+use crate::push::{Subscription, address};
+
+/// The most browsers of a user: with another one the oldest goes.
+pub const BROWSERS: usize = 10;
+
+/// The browsers of a user, oldest first.
+pub async fn browsers(app: &App, user: UserId) -> Result<Vec<Model>> {
+    Ok(of_user(user).order_by_asc(Column::Id).all(&app.db.read).await?)
+}
+
+/// Reaches a user in a browser from now on, and nobody else in it: it may be another's who was signed in before.
+///
+/// `CONFLICT` where the tenant has no Web Push.
+pub async fn subscribe(app: &App, tenant: &Tenant, user: UserId, said: &Value) -> Result<()> {
+    let of = app.push.read(said)?;
+    let is_same =
+        |known: &Model| known.endpoint.as_ref() == Some(&of.endpoint) && known.push_keys.as_ref() == Some(&of.keys());
+    if browsers(app, user).await?.iter().any(is_same) {
+        return Ok(());
+    }
+    transaction!(app.db, |txn| {
+        // Whoever saves another one, or makes another key, waits here.
+        if lock_all(txn, tenant.id, Kind::WebPush).await?.is_empty() {
+            return Err(Error::Conflict("Web Push is off: an operator turns it on with saveWebPush".into()));
+        }
+        user::held(txn, tenant, &[user]).await?;
+        let before = of_tenant(tenant).filter(Column::Address.eq(address(&of.endpoint)));
+        let before: Vec<i64> = before.select_only().column(Column::Id).into_tuple().all(txn).await?;
+        forget(txn, &before).await?;
+        insert_one(txn, tenant, user, &of, app.now()).await?;
+        let newest = of_user(user).order_by_desc(Column::Id).offset(BROWSERS as u64).limit(BROWSERS as u64);
+        let beyond: Vec<i64> = newest.select_only().column(Column::Id).into_tuple().all(txn).await?;
+        forget(txn, &beyond).await
+    })
+}
+
+/// Reaches a user no more in the browser with this endpoint. Returns whether they were.
+pub async fn unsubscribe(app: &App, user: UserId, endpoint: &str) -> Result<bool> {
+    let address = address(endpoint);
+    transaction!(app.db, |txn| {
+        let gone = Contacts::delete_of_user(user).filter(Column::Kind.eq(Kind::WebPush));
+        Ok(gone.filter(Column::Address.eq(address.as_str())).exec(txn).await?.rows_affected > 0)
+    })
+}
+
+/// Forgets browsers.
+pub(super) async fn forget(txn: &Transaction, ids: &[i64]) -> Result<()> {
+    for ids in ids.chunks(LIST) {
+        Contacts::delete_many().filter(Column::Id.among(txn, ids)).exec(txn).await?;
+    }
+    Ok(())
+}
+
+/// The newest of a tenant's; 0 where it has none.
+pub(super) async fn newest(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<i64> {
+    let newest = of_tenant(tenant).order_by_desc(Column::Id).limit(1).select_only().column(Column::Id);
+    Ok(newest.into_tuple().one(db).await?.unwrap_or_default())
+}
+
+/// Forgets all of a tenant's up to one of them, in steps.
+pub(super) async fn forget_all(app: &App, tenant: &Tenant, upto: i64) -> Result<()> {
+    loop {
+        let many = transaction!(app.db, |txn| {
+            let some = of_tenant(tenant).filter(Column::Id.lte(upto)).limit(LIST as u64);
+            let some: Vec<i64> = some.select_only().column(Column::Id).into_tuple().all(txn).await?;
+            forget(txn, &some).await?;
+            Ok(some.len())
+        })?;
+        if many < LIST {
+            return Ok(());
+        }
+    }
+}
+
+async fn insert_one(txn: &Transaction, tenant: &Tenant, user: UserId, of: &Subscription, now: Millis) -> Result<()> {
+    let columns = [
+        Column::TenantId,
+        Column::UserId,
+        Column::Kind,
+        Column::Address,
+        Column::Endpoint,
+        Column::PushKeys,
+        Column::CreatedAt,
+    ];
+    let row = [
+        tenant.id.into(),
+        user.into(),
+        Kind::WebPush.into(),
+        address(&of.endpoint).into(),
+        of.endpoint.as_str().into(),
+        of.keys().into(),
+        now.into(),
+    ];
+    insert(txn, columns, vec![row], Existing::Kept).await?;
+    Ok(())
+}
+
+fn of_user(user: UserId) -> Select<Contacts> {
+    Contacts::of_user(user).filter(Column::Kind.eq(Kind::WebPush))
+}
+
+fn of_tenant(tenant: &Tenant) -> Select<Contacts> {
+    Contacts::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::WebPush))
+}

@@ -1,0 +1,114 @@
+//! What is due is written for a browser, as it is in this moment.
+
+use serde::Serialize;
+
+use crate::clock::Millis;
+use crate::domain::dispatch::Due;
+use crate::domain::lane::{Lane, absolute};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::seal::Kind;
+use crate::push::{Message, Subscription};
+
+/// The most bytes of a message: what all push services take, with what encryption adds.
+const BYTES: usize = 3000;
+/// The most bytes of a title and of a link in it; a longer link is left out.
+const TITLE: usize = 500;
+const LINK: usize = 1500;
+
+/// A message that can be sent, and to which browser.
+#[derive(Debug)]
+pub struct Parcel {
+    pub to: Subscription,
+    pub message: Message,
+}
+
+/// As the service worker reads it.
+#[derive(Serialize)]
+struct Told<'a> {
+    id: &'a str,
+    r#type: &'a str,
+    title: &'a str,
+    body: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lang: Option<&'a str>,
+}
+
+/// What is due, for the browser that it is for.
+pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -> Result<Parcel> {
+    let (item, of) = (due.item, due.content);
+    let to = item.endpoint.as_deref().zip(item.push_keys.as_deref());
+    let to = to.and_then(|(endpoint, keys)| Subscription::of(endpoint, keys));
+    let to = to.ok_or_else(|| Error::internal("the keys of a browser are broken"))?;
+    let id = tenant.seal.close(Kind::Item, item.user_id.0, item.seq.0);
+    // A path that belongs to nothing is one of the page whose service worker opens it.
+    let link = of.link().map(|link| absolute(lane, &link).unwrap_or(link)).filter(|link| escaped(link) <= LINK);
+    let title = of.title();
+    let title = cut(&title, TITLE);
+    let told = Told {
+        id: &id,
+        r#type: &of.message_type.code,
+        title: &title,
+        body: "",
+        link: link.as_deref(),
+        lang: item.locale.as_deref(),
+    };
+    let body = of.body().unwrap_or_default();
+    let body = cut(&body, BYTES - write(&told)?.len());
+    let text = write(&Told { body: &body, ..told })?;
+    let lasts = item.expires_at.map(|at| at - now);
+    Ok(Parcel { to, message: Message { text, topic: id, lasts } })
+}
+
+fn write(told: &Told<'_>) -> Result<String> {
+    serde_json::to_string(told).map_err(Error::internal)
+}
+
+/// The bytes of a character in JSON.
+fn width(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..'\u{20}' => 6,
+        other => other.len_utf8(),
+    }
+}
+
+fn escaped(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+/// A text that has at most so many bytes in JSON, with an ellipsis where something is missing.
+fn cut(text: &str, bytes: usize) -> String {
+    if escaped(text) <= bytes {
+        return text.to_owned();
+    }
+    let mut left = bytes - width('…');
+    let fits = |character: &char| {
+        let rest = left.checked_sub(width(*character));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, escaped};
+
+    #[test]
+    fn a_text_is_cut_to_what_it_takes_in_json() {
+        assert_eq!(cut("all of it", 9), "all of it");
+        assert_eq!(cut("all of it", 8), "all o…");
+        assert_eq!(cut("all of it", 7), "all…", "no white space before it");
+        assert_eq!(cut("通知通知", 11), "通知…");
+        for text in ["\"".repeat(100), "\n\u{1}".repeat(100), "é\\🎉".repeat(100), "\u{7f}\u{2028}".repeat(100)] {
+            assert_eq!(escaped(&text), serde_json::to_string(&text).unwrap().len() - 2, "{text:?}");
+            for bytes in 3..60 {
+                assert!(serde_json::to_string(&cut(&text, bytes)).unwrap().len() - 2 <= bytes, "{text:?} {bytes}");
+            }
+        }
+    }
+}

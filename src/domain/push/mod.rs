@@ -1,0 +1,88 @@
+//! Web Push: what is in an inbox, to the browsers of those who have not seen it there. A tenant's sender is a lane.
+//!
+//! What goes to whom is `dispatch`'s to say; here is by whose key (`sender`), to which browsers (`browser`) and in which words
+//! (`message`). Push services are named by users: what one of them cannot take counts for nobody else.
+
+mod browser;
+mod message;
+mod sender;
+
+use super::dispatch;
+use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
+use super::tenant::Tenant;
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::error::Result;
+use crate::push::Sender;
+
+pub use browser::{BROWSERS, browsers, subscribe, unsubscribe};
+pub use message::Parcel;
+pub use sender::{Change, delete, public_key, renew, save};
+
+/// What push services are handed.
+#[derive(Debug)]
+pub struct Pushes;
+
+impl Carrier for Pushes {
+    const KIND: Kind = Kind::WebPush;
+    type Parcel = Parcel;
+    type Receiver = Result<Sender, String>;
+
+    fn receiver(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
+        sender::opened(app, tenant, lane)
+    }
+
+    async fn attempt(receiver: &Self::Receiver, app: &App, _: &str, of: Parcel) -> Outcome {
+        let sender = match receiver {
+            Ok(sender) => sender,
+            Err(why) => return Outcome::unanswered(why),
+        };
+        let answer = match app.push.send(sender, &of.to, &of.message, app.now()).await {
+            Ok(answer) => answer,
+            Err(why) => return Outcome { blame: Blame::Host, ..Outcome::unanswered(why) },
+        };
+        let (blame, why) = read(answer.status);
+        let retry_after = answer.retry_after.filter(|_| matches!(answer.status, 429 | 503));
+        Outcome {
+            status: Some(answer.status),
+            error: (!answer.is_success())
+                .then(|| format!("the push service answered with status {}{why}", answer.status)),
+            retry_after: retry_after.and_then(|of| Millis::try_from(of.as_millis()).ok()),
+            excerpt: String::new(),
+            blame,
+        }
+    }
+
+    async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {
+        dispatch::take(txn, app, tenant, lane, part).await
+    }
+
+    async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
+        dispatch::expand(app, tenant, Self::KIND, lease).await
+    }
+
+    async fn expands_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
+        dispatch::first_due(txn, lane).await
+    }
+
+    async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Parcel>>> {
+        let now = app.now();
+        dispatch::prepare(app, tenant, lane, due, |due| message::parcel(tenant, lane, due, now)).await
+    }
+
+    async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], _: Millis) -> Result<()> {
+        let gone = all.iter().filter(|(_, outcome)| outcome.blame == Blame::Contact);
+        browser::forget(txn, &gone.map(|(delivery, _)| delivery.contact_id).collect::<Vec<_>>()).await
+    }
+}
+
+/// What a status says, and of what.
+fn read(status: u16) -> (Blame, &'static str) {
+    match status {
+        404 | 410 => (Blame::Contact, ": the browser has ended its subscription"),
+        401 | 403 => (Blame::Host, ": it does not take the key or the contact of webPush (VAPID)"),
+        400 | 413 => (Blame::Delivery, ": it will not take this message"),
+        _ => (Blame::Host, ""),
+    }
+}

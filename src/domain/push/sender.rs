@@ -1,0 +1,102 @@
+//! By what a tenant's messages are known to push services.
+
+use entity::lane::{Column, Entity as Lanes};
+use entity::prelude::*;
+use sea_orm::UpdateMany;
+
+use super::browser::{forget_all, newest};
+use crate::app::App;
+use crate::database::transaction;
+use crate::domain::dispatch;
+use crate::domain::lane::{self, Kind, Lane, Settings, State, anew, changed, owner};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::mail;
+use crate::model::check;
+use crate::push::{Pair, Sender};
+
+/// The most bytes of a contact.
+const CONTACT: usize = 256;
+
+/// All of it, but for the keys.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Where push services reach somebody who knows what is sent: `mailto:` or `https:`.
+    pub contact: String,
+    pub settings: Settings,
+}
+
+/// By what browsers know the tenant; nothing where it sends nothing.
+pub async fn public_key(app: &App, tenant: &Tenant) -> Result<Option<String>> {
+    let active = lane::only(app, tenant, Kind::WebPush).await?.filter(|of| of.state == State::Active);
+    Ok(active.and_then(|of| of.public_key))
+}
+
+/// Makes the tenant's, with keys of its own, or gives it other settings, and tries at once what is due. A new one hears of what happens
+/// from now on. `CONFLICT` where the server cannot keep secrets.
+pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
+    change.settings.check(app, tenant).await?;
+    check_contact(&change.contact)?;
+    let pair = Pair::random()?;
+    let id = transaction!(app.db, |txn| {
+        let (of, to) = change.settings.save(txn, app, tenant, Kind::WebPush).await?;
+        let to = to.col_expr(Column::Sender, Expr::val(change.contact.as_str()));
+        let to = if of.public_key.is_none() { keyed(app, tenant, to, of.id, &pair)? } else { to };
+        to.exec(txn).await?;
+        Ok(of.id)
+    })?;
+    lane::known(app, tenant, Kind::WebPush, id).await
+}
+
+/// Gives it other keys. What browsers have subscribed by those before is of no use any more, and forgotten.
+pub async fn renew(app: &App, tenant: &Tenant) -> Result<Lane> {
+    let of = lane::only(app, tenant, Kind::WebPush).await?.ok_or_else(|| lane::none(Kind::WebPush))?;
+    let pair = Pair::random()?;
+    let before = transaction!(app.db, |txn| {
+        let (_, to) = changed(txn, app, tenant, Kind::WebPush, of.id).await?;
+        let to = anew(to, app.now());
+        keyed(app, tenant, to, of.id, &pair)?.exec(txn).await?;
+        newest(txn, tenant).await
+    })?;
+    forget_all(app, tenant, before).await?;
+    lane::known(app, tenant, Kind::WebPush, of.id).await
+}
+
+/// Deletes it with its keys, all that was to be sent or was sent by it, and what browsers have subscribed. Returns whether there was one.
+pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
+    let is_gone = lane::delete(app, tenant, Kind::WebPush, id).await?;
+    dispatch::forget(app, tenant, id).await?;
+    let before = newest(&app.db.read, tenant).await?;
+    forget_all(app, tenant, before).await?;
+    Ok(is_gone)
+}
+
+/// As messages are signed with it; or why they cannot be.
+pub(super) fn opened(app: &App, tenant: &Tenant, lane: &Lane) -> Result<Sender, String> {
+    let read = || {
+        let private = app.vault.open(&owner(tenant, lane.id), &lane.secret)?;
+        let public = lane.public_key.as_deref().unwrap_or_default();
+        Sender::new(private.bytes(), public, lane.sender.as_deref().unwrap_or_default())
+    };
+    read().map_err(|error: Error| {
+        tracing::error!(tenant = tenant.code, cause = error.told(), "the key of Web Push cannot be opened");
+        "the server cannot open the key of Web Push: whoever runs it finds out why in its log".to_owned()
+    })
+}
+
+fn keyed(app: &App, tenant: &Tenant, to: UpdateMany<Lanes>, id: i64, pair: &Pair) -> Result<UpdateMany<Lanes>> {
+    let sealed = app.vault.seal(&owner(tenant, id), &pair.private)?;
+    let to = to.col_expr(Column::Secret, Expr::val(sealed));
+    Ok(to.col_expr(Column::PublicKey, Expr::val(pair.public.as_str())))
+}
+
+/// RFC 8292, section 2.1.
+fn check_contact(contact: &str) -> Result<()> {
+    let is_mail = contact.strip_prefix("mailto:").is_some_and(|address| mail::address(address).is_ok());
+    let is_page = contact.starts_with("https://") && check::is_link(contact) && reqwest::Url::parse(contact).is_ok();
+    if (is_mail || is_page) && contact.len() <= CONTACT {
+        return Ok(());
+    }
+    let message = format!("must be mailto: with an address, or an https URL, of at most {CONTACT} bytes");
+    Err(Error::bad_input("contact", message))
+}

@@ -1,0 +1,100 @@
+//! Web Push: messages to browsers, over the push services that these have named. `egress` decides where their URLs lead.
+//!
+//! Whether a message is due, and how often it is tried again, its caller decides. Here it is encrypted for the one browser that it is for
+//! (`encrypt`, RFC 8291), signed as the tenant's (`vapid`, RFC 8292), and posted (RFC 8030).
+
+mod encrypt;
+mod subscription;
+mod vapid;
+
+use base64::Engine;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use crate::clock::Millis;
+use crate::egress::{Answer, Egress, origin};
+use crate::error::Result;
+pub use subscription::{Subscription, address};
+use vapid::Tokens;
+pub use vapid::{Pair, Sender};
+
+/// The longest that a push service keeps what it cannot deliver, in seconds: four weeks, as the largest of them have it.
+const LONGEST: i64 = 2_419_200;
+
+/// As browsers write keys, with padding or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Sends messages to browsers.
+#[derive(Debug)]
+pub struct Push {
+    egress: Egress,
+    tokens: Tokens,
+}
+
+/// What a browser is sent.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// At most 3,000 bytes, so that every push service takes it.
+    pub text: String,
+    /// At most 32 characters of base64url: what is not delivered yet is replaced by what comes later under the same.
+    pub topic: String,
+    /// How long it is worth something, in milliseconds; nothing where it is for as long as anybody keeps it.
+    pub lasts: Option<Millis>,
+}
+
+impl Push {
+    /// To hosts that `egress` lets through.
+    pub fn new(egress: Egress) -> Self {
+        Self { egress, tokens: Tokens::default() }
+    }
+
+    /// A browser's subscription that may be saved: not of an address that may not be reached. Names are looked up by each request, and
+    /// not here.
+    ///
+    /// Fails with `BadInput`, whose field begins with `endpoint` or `keys`.
+    pub fn read(&self, subscription: &serde_json::Value) -> Result<Subscription> {
+        let subscription = Subscription::read(subscription)?;
+        self.egress.check(&subscription.endpoint).map_err(|error| error.within("endpoint"))?;
+        Ok(subscription)
+    }
+
+    /// Posts a message once, and waits for the answer: 15 s at the most. Where there is none, says why.
+    pub async fn send(
+        &self,
+        sender: &Sender,
+        to: &Subscription,
+        message: &Message,
+        now: Millis,
+    ) -> std::result::Result<Answer, String> {
+        let written = || {
+            let token = self.tokens.of(sender, &origin(&to.endpoint), now)?;
+            Ok((token, encrypt::encrypt(to, message.text.as_bytes())?))
+        };
+        let (token, body) = written().map_err(|error: crate::error::Error| {
+            tracing::error!(cause = error.told(), "a message cannot be encrypted");
+            "the server could not encrypt the message".to_owned()
+        })?;
+        let seconds = message.lasts.map_or(LONGEST, |lasts| (lasts / 1000).clamp(0, LONGEST));
+        let headers = [
+            ("authorization", format!("vapid t={token}, k={}", sender.public())),
+            ("content-encoding", "aes128gcm".to_owned()),
+            ("content-type", "application/octet-stream".to_owned()),
+            ("ttl", seconds.to_string()),
+            ("topic", message.topic.clone()),
+            ("urgency", "normal".to_owned()),
+        ];
+        self.egress.post(&to.endpoint, &headers, body).await.map_err(|failure| failure.message)
+    }
+}
+
+fn encoded(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+/// So many bytes; nothing where it is not that.
+fn decoded<const N: usize>(text: &str) -> Option<[u8; N]> {
+    BASE64.decode(text).ok()?.try_into().ok()
+}

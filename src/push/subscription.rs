@@ -1,0 +1,117 @@
+//! Where a browser takes messages, and the keys that they are encrypted with.
+
+use std::fmt::{self, Debug, Formatter};
+
+use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, UnparsedPublicKey};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{decoded, encoded};
+use crate::error::{Error, Result};
+
+/// The bytes of a point of P-256 that is not compressed.
+pub(super) const POINT: usize = 65;
+/// The bytes of what a browser shares with those who may write to it.
+pub(super) const SECRET: usize = 16;
+
+/// A `PushSubscription` of a browser.
+#[derive(Clone)]
+pub struct Subscription {
+    pub endpoint: String,
+    /// The browser's public key.
+    pub(super) point: [u8; POINT],
+    pub(super) secret: [u8; SECRET],
+}
+
+/// Whoever knows the endpoint can bother the browser.
+impl Debug for Subscription {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Subscription")
+    }
+}
+
+impl Subscription {
+    /// What `JSON.stringify` makes of one: `endpoint` and `keys` with `p256dh` and `auth`; whatever else there is does not count.
+    ///
+    /// Fails with `BadInput`, which names the part.
+    pub fn read(of: &Value) -> Result<Self> {
+        let text = |field: &str, value: &Value| {
+            value.as_str().map(ToOwned::to_owned).ok_or_else(|| Error::bad_input(field, "must be a text"))
+        };
+        let endpoint = text("endpoint", &of["endpoint"])?;
+        let point = text("keys.p256dh", &of["keys"]["p256dh"])?;
+        let point = decoded(&point).filter(is_on_the_curve).ok_or_else(|| {
+            Error::bad_input("keys.p256dh", "must be a point of P-256: 65 bytes, not compressed, in base64url")
+        })?;
+        let secret = text("keys.auth", &of["keys"]["auth"])?;
+        let secret = decoded(&secret).ok_or_else(|| Error::bad_input("keys.auth", "must be 16 bytes in base64url"))?;
+        Ok(Self { endpoint, point, secret })
+    }
+
+    /// From where it leads, and what [`keys`](Self::keys) has made of the rest.
+    pub fn of(endpoint: &str, keys: &str) -> Option<Self> {
+        let all: [u8; POINT + SECRET] = decoded(keys)?;
+        let (point, secret) = all.split_at(POINT);
+        Some(Self { endpoint: endpoint.to_owned(), point: point.try_into().ok()?, secret: secret.try_into().ok()? })
+    }
+
+    /// Its keys, as they are kept: 108 characters.
+    pub fn keys(&self) -> String {
+        encoded(&[&self.point[..], &self.secret].concat())
+    }
+}
+
+fn is_on_the_curve(point: &[u8; POINT]) -> bool {
+    ParsedPublicKey::try_from(UnparsedPublicKey::new(&ECDH_P256, point)).is_ok()
+}
+
+/// By what an endpoint is found again: 43 characters, however long it is.
+pub fn address(endpoint: &str) -> String {
+    encoded(&Sha256::digest(endpoint))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Subscription;
+    use crate::error::Error;
+
+    const POINT: &str = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
+    const SECRET: &str = "BTBZMqHH6r4Tts7J_aSIgg";
+
+    #[test]
+    fn what_a_browser_says_is_read_and_kept() {
+        let said = json!({ "endpoint": "https://push.example/1", "expirationTime": null, "keys": { "p256dh": POINT, "auth": SECRET } });
+        let read = Subscription::read(&said).unwrap();
+        let padded = json!({ "endpoint": "https://push.example/1", "keys": { "p256dh": format!("{POINT}="), "auth": format!("{SECRET}==") } });
+        assert_eq!(Subscription::read(&padded).unwrap().keys(), read.keys());
+        let kept = Subscription::of(&read.endpoint, &read.keys()).unwrap();
+        assert_eq!((kept.point, kept.secret, read.keys().len()), (read.point, read.secret, 108));
+        assert!(Subscription::of("https://push.example/1", SECRET).is_none());
+        assert_eq!(format!("{read:?}"), "Subscription");
+    }
+
+    #[test]
+    fn what_is_none_is_named() {
+        let off_the_curve = POINT.replace("iw4", "iw8");
+        let compressed = "AiVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcx";
+        for (point, secret, field) in [
+            (json!(off_the_curve), json!(SECRET), "keys.p256dh"),
+            (json!(compressed), json!(SECRET), "keys.p256dh"),
+            (json!(SECRET), json!(SECRET), "keys.p256dh"),
+            (json!("no base64!"), json!(SECRET), "keys.p256dh"),
+            (json!(null), json!(SECRET), "keys.p256dh"),
+            (json!(POINT), json!(POINT), "keys.auth"),
+            (json!(POINT), json!(7), "keys.auth"),
+        ] {
+            let said = json!({ "endpoint": "https://push.example/1", "keys": { "p256dh": point, "auth": secret } });
+            let Err(Error::BadInput { field: told, .. }) = Subscription::read(&said) else { panic!("{said}") };
+            assert_eq!(told, field, "{said}");
+        }
+        for said in [json!(null), json!("text"), json!([1]), json!({ "endpoint": 7 })] {
+            let Err(Error::BadInput { field, .. }) = Subscription::read(&said) else { panic!("{said}") };
+            assert_eq!(field, "endpoint", "{said}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! By what push services know the tenant: RFC 8292.
+
+use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
+
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::encoded;
+use crate::clock::Millis;
+use crate::error::{Error, Result};
+
+/// How long a token is good for, in milliseconds; push services take up to 24 hours, by their own clocks.
+const GOOD: Millis = 12 * 3_600_000;
+/// How much of that is left at least when one is used again: services may remember it, and need not check it anew.
+const LEFT: Millis = GOOD / 2;
+/// Tokens that are remembered.
+const TOKENS: usize = 1000;
+
+/// A key pair, as it is kept.
+pub struct Pair {
+    /// PKCS #8: to be sealed.
+    pub private: Vec<u8>,
+    /// For `PushManager.subscribe`: the point, not compressed, in base64url.
+    pub public: String,
+}
+
+impl Debug for Pair {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").field("public", &self.public).finish_non_exhaustive()
+    }
+}
+
+impl Pair {
+    /// A new one.
+    pub fn random() -> Result<Self> {
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
+        let private = pair.to_pkcs8v1().map_err(Error::internal)?.as_ref().to_vec();
+        Ok(Self { private, public: encoded(pair.public_key().as_ref()) })
+    }
+}
+
+/// Whose messages they are.
+#[derive(Clone)]
+pub struct Sender {
+    key: EncodingKey,
+    public: String,
+    contact: String,
+}
+
+impl Debug for Sender {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("public", &self.public).finish_non_exhaustive()
+    }
+}
+
+impl Sender {
+    /// With the private key of a [`Pair`], and where push services reach somebody who knows what is sent: `mailto:` or `https:`.
+    pub fn new(private: &[u8], public: &str, contact: &str) -> Result<Self> {
+        // Whatever is wrong with it is known here, and not by each message.
+        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, private).map_err(Error::internal)?;
+        Ok(Self { key: EncodingKey::from_ec_der(private), public: public.to_owned(), contact: contact.to_owned() })
+    }
+
+    pub(super) fn public(&self) -> &str {
+        &self.public
+    }
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    aud: &'a str,
+    exp: Millis,
+    sub: &'a str,
+}
+
+/// Tokens that are good for a while: one for each sender and push service.
+#[derive(Default)]
+pub(super) struct Tokens(Mutex<HashMap<[String; 3], Token>>);
+
+struct Token {
+    text: String,
+    until: Millis,
+}
+
+impl Debug for Tokens {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens")
+    }
+}
+
+impl Tokens {
+    /// That of a sender for the origin of an endpoint.
+    pub fn of(&self, sender: &Sender, origin: &str, now: Millis) -> Result<String> {
+        let of = [&sender.public, &sender.contact, origin].map(ToOwned::to_owned);
+        let is_good = |token: &&Token| (now + LEFT..=now + GOOD).contains(&token.until);
+        if let Some(token) = self.0.lock().get(&of).filter(is_good) {
+            return Ok(token.text.clone());
+        }
+        let until = now + GOOD;
+        let claims = Claims { aud: origin, exp: until / 1000, sub: &sender.contact };
+        let text = encode(&Header::new(Algorithm::ES256), &claims, &sender.key).map_err(Error::internal)?;
+        let mut all = self.0.lock();
+        if all.len() >= TOKENS {
+            all.clear();
+        }
+        all.insert(of, Token { text: text.clone(), until });
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
+    use base64::Engine;
+    use serde_json::{Value, json};
+
+    use super::super::{BASE64, decoded};
+    use super::{Pair, Sender, TOKENS, Tokens};
+
+    const NOW: i64 = 1_800_000_000_000;
+    const HOUR: i64 = 3_600_000;
+
+    fn sender(pair: &Pair) -> Sender {
+        Sender::new(&pair.private, &pair.public, "mailto:ops@shop.example").unwrap()
+    }
+
+    #[test]
+    fn a_token_says_to_whom_until_when_and_by_whom_and_is_signed() {
+        let pair = Pair::random().unwrap();
+        let token = Tokens::default().of(&sender(&pair), "https://push.example", NOW).unwrap();
+        let parts: Vec<&str> = token.split('.').collect();
+        let read = |part: &str| serde_json::from_slice::<Value>(&BASE64.decode(part).unwrap()).unwrap();
+        assert_eq!(read(parts[0]), json!({ "typ": "JWT", "alg": "ES256" }));
+        let claims =
+            json!({ "aud": "https://push.example", "exp": NOW / 1000 + 43_200, "sub": "mailto:ops@shop.example" });
+        assert_eq!(read(parts[1]), claims);
+        let point: [u8; 65] = decoded(&pair.public).unwrap();
+        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
+        let signed = format!("{}.{}", parts[0], parts[1]);
+        key.verify(signed.as_bytes(), &BASE64.decode(parts[2]).unwrap()).unwrap();
+        assert!(!format!("{pair:?} {:?}", sender(&pair)).contains("private"));
+    }
+
+    #[test]
+    fn a_token_is_used_again_for_six_hours_by_one_sender_at_one_service() {
+        let [pair, other] = [0, 1].map(|_| Pair::random().unwrap());
+        let tokens = Tokens::default();
+        let of = |pair: &Pair, origin: &str, now: i64| tokens.of(&sender(pair), origin, now).unwrap();
+        let first = of(&pair, "https://a.example", NOW);
+        assert_eq!(of(&pair, "https://a.example", NOW + 6 * HOUR), first);
+        assert_ne!(of(&other, "https://a.example", NOW), first);
+        assert_ne!(of(&pair, "https://b.example", NOW), first);
+        assert_ne!(of(&pair, "https://a.example", NOW + 6 * HOUR + 1), first);
+        let later = of(&pair, "https://a.example", NOW + 48 * HOUR);
+        assert_ne!(
+            of(&pair, "https://a.example", NOW),
+            later,
+            "a clock that was wrong makes no token that lasts for too long"
+        );
+        for number in 0..TOKENS + 10 {
+            of(&pair, &format!("https://{number}.example"), NOW);
+        }
+        assert!(tokens.0.lock().len() <= TOKENS);
+        assert!(Sender::new(b"no key", &pair.public, "mailto:a@b.example").is_err());
+    }
+}
