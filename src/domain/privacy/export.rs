@@ -15,7 +15,7 @@ use crate::domain::inbox::Item;
 use crate::domain::inbox::page::{self, End, Window};
 use crate::domain::inbox::shelf::Side;
 use crate::domain::notification::{self, Notification};
-use crate::domain::preference::{self, Preference};
+use crate::domain::preference::{self, ChannelPreference, Preference};
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
@@ -113,7 +113,11 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
         (
             "preferences".into(),
-            json!({ "actions": switches(&preferences.actions), "types": switches(&preferences.types) }),
+            json!({
+                "actions": switches(&preferences.actions),
+                "types": switches(&preferences.types),
+                "channels": preferences.channels.iter().map(by_channel).collect::<Vec<_>>(),
+            }),
         ),
     ]))
 }
@@ -219,6 +223,11 @@ fn target(of: Option<&Target>) -> Value {
 
 fn switch(of: &Preference) -> Value {
     json!({ "code": of.code, "enabled": of.enabled, "own": of.is_own })
+}
+
+fn by_channel(of: &ChannelPreference) -> Value {
+    let ChannelPreference { kind, of } = of;
+    json!({ "type": of.code, "channel": kind.name().to_uppercase(), "enabled": of.enabled, "own": of.is_own })
 }
 
 fn item(tenant: &Tenant, of: &Item) -> Value {
