@@ -7,6 +7,7 @@ mod keys;
 mod limits;
 mod log;
 pub mod operations;
+mod public;
 mod sources;
 mod wire;
 
@@ -23,6 +24,7 @@ pub use files::{Environment, FilesConfig, with_files};
 pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
+pub use public::{PublicConfig, PublicUrl};
 pub use sources::{SourceSettings, SourcesConfig};
 pub use wire::WireConfig;
 
@@ -75,6 +77,8 @@ pub struct Config {
     pub egress: EgressConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
+    #[command(flatten)]
+    pub public: PublicConfig,
 }
 
 /// Where things are stored.

@@ -5,7 +5,7 @@ use entity::prelude::*;
 
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Transaction, transaction};
+use crate::database::{Database, Transaction, transaction};
 use crate::domain::lane::{self, Kind, Lane, State, anew, changed, end_of_log, lock_all, owner};
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, dispatch, notification};
@@ -31,6 +31,12 @@ pub struct Change {
 /// The tenant's relay; nothing where it has none.
 pub async fn find(app: &App, tenant: &Tenant) -> Result<Option<Lane>> {
     Ok(lane::all(app, tenant, Kind::Email).await?.pop())
+}
+
+/// Whether any tenant has one.
+pub async fn has_relays(db: &Database) -> Result<bool> {
+    let relays = Lanes::find().filter(Column::Kind.eq(Kind::Email)).select_only().column(Column::Id).limit(1);
+    Ok(relays.into_tuple::<i64>().one(&db.read).await?.is_some())
 }
 
 /// Makes the tenant's relay, or gives it other settings, and tries at once what is due. A new one hears of what happens from now on.
