@@ -1,8 +1,10 @@
 //! What users have switched on or off themselves.
 
+use sea_orm::Iterable;
 use sea_orm::entity::prelude::*;
 
 use crate::ids::UserId;
+use crate::lane;
 use crate::statement::OfUser;
 
 /// What is switched on or off.
@@ -14,6 +16,28 @@ pub enum Scope {
     Action = 0,
     /// All of a message type.
     Type = 1,
+    /// Letters about a message type. Scopes of channels are 16 and the number of the kind of lane.
+    Mail = 17,
+}
+
+impl Scope {
+    /// The scope of a message type's switch for a channel; nothing where no lane of this kind leads to users.
+    pub fn of_channel(kind: lane::Kind) -> Option<Self> {
+        match kind {
+            lane::Kind::Webhook => None,
+            lane::Kind::Email => Some(Self::Mail),
+        }
+    }
+
+    /// The kind of lane whose channel it is about, where it is about one.
+    pub fn channel(self) -> Option<lane::Kind> {
+        lane::Kind::iter().find(|kind| Self::of_channel(*kind) == Some(self))
+    }
+
+    /// Those whose subject is a message type.
+    pub fn of_types() -> impl Iterator<Item = Self> {
+        Self::iter().filter(|scope| *scope != Self::Action)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]

@@ -8,6 +8,7 @@ use tidings::clock::Agreed;
 use tidings::config::operations::Operations;
 use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig};
 use tidings::database::{self, Database};
+use tidings::domain::mail;
 use tidings::egress::Egress;
 use tidings::error::{Error, Result};
 use tidings::source::{Failure, FailureKind, Source, Sources};
@@ -156,6 +157,10 @@ async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     findings.note("migrations", migrations(db).await);
     findings.note("connections", connections(config, db).await);
     findings.note("clock", clock(config, db).await);
+    if config.public.url.is_none() && mail::has_relays(db).await.unwrap_or_default() {
+        let hint = "letters go out without a link to unsubscribe, for TIDINGS_PUBLIC_URL is not set";
+        findings.note("mail", Ok(hint.into()));
+    }
 }
 
 /// Whether the URL for what does not go through the pooler leads to the same database.

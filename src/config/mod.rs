@@ -7,6 +7,7 @@ mod keys;
 mod limits;
 mod log;
 pub mod operations;
+mod public;
 mod sources;
 mod wechat;
 mod wire;
@@ -24,6 +25,7 @@ pub use files::{Environment, FilesConfig, with_files};
 pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
+pub use public::{PublicConfig, PublicUrl};
 pub use sources::{SourceSettings, SourcesConfig};
 pub use wechat::WeChatConfig;
 pub use wire::WireConfig;
@@ -79,6 +81,7 @@ pub struct Config {
     pub keys: KeysConfig,
     #[command(flatten)]
     pub wechat: WeChatConfig,
+    pub public: PublicConfig,
 }
 
 /// Where things are stored.

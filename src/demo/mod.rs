@@ -15,7 +15,7 @@ use crate::clock::{Clock, calendar};
 use crate::domain::catalogue::{self, MessageType, ReadPolicy, Template};
 use crate::domain::channel::{self, Listener, Target};
 use crate::domain::notification::{self, Addressees, Content, Input};
-use crate::domain::preference::{self, Change};
+use crate::domain::preference::{self, Change, Changes};
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::user::{self, By, ProfileChange};
 use crate::error::Result;
@@ -135,7 +135,8 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
     let actions = |all: &[&str]| all.iter().map(|action| (*action).to_owned()).collect();
     catalogue::save_reason(app, tenant, "write_document", actions(&["comment", "like", "update"])).await?;
     catalogue::save_reason(app, tenant, "comment_document", actions(&["comment"])).await?;
-    preference::save_defaults(app, tenant, &[Change { code: "like".into(), enabled: Some(false) }], &[]).await
+    let actions = vec![Change { code: "like".into(), enabled: Some(false) }];
+    preference::save_defaults(app, tenant, &Changes { actions, ..Changes::default() }).await
 }
 
 async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
@@ -169,8 +170,8 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     let (ada, chen) =
         (user::mention_one(app, tenant, "user", "ada").await?, user::mention_one(app, tenant, "user", "chen").await?);
     channel::follow(app, tenant, ada, chen).await?;
-    let likes = [Change { code: "like".into(), enabled: Some(true) }];
-    preference::update(app, tenant, ada, &likes, &[]).await
+    let actions = vec![Change { code: "like".into(), enabled: Some(true) }];
+    preference::update(app, tenant, ada, &Changes { actions, ..Changes::default() }).await
 }
 
 async fn happen(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {

@@ -1,12 +1,15 @@
-//! What users want to hear, by action and by message type, with the tenant's defaults below.
+//! What users want to hear, by action and by message type, and by which channels, with the tenant's defaults below.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use entity::action::{Column as ActionColumn, Entity as Action};
 use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::ids::UserId;
+use entity::lane::Kind;
 use entity::preference::{Column, Entity as Own};
 use entity::prelude::*;
+use sea_orm::Iterable;
 use sea_orm::sea_query::ExprTrait;
 
 use super::catalogue::action;
@@ -17,7 +20,7 @@ use crate::app::App;
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
-use crate::model::catalogue::no_type;
+use crate::model::catalogue::{MessageType, no_type};
 use crate::model::check;
 
 pub use entity::preference::Scope;
@@ -35,6 +38,14 @@ pub struct Preference {
     pub is_own: bool,
 }
 
+/// A switch of a message type for one channel as its user sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelPreference {
+    pub kind: Kind,
+    /// Whose code is the message type's.
+    pub of: Preference,
+}
+
 /// All of a user's switches.
 #[derive(Clone, Debug, Default)]
 pub struct Preferences {
@@ -42,6 +53,8 @@ pub struct Preferences {
     pub actions: Vec<Preference>,
     /// Every message type, in catalogue order.
     pub types: Vec<Preference>,
+    /// Every message type by each channel that it has a rule of delivery for, or that somebody has switched, in catalogue order.
+    pub channels: Vec<ChannelPreference>,
 }
 
 /// A switch to set; nothing puts it back to the default. In a list, those come last.
@@ -49,6 +62,15 @@ pub struct Preferences {
 pub struct Change {
     pub code: String,
     pub enabled: Option<bool>,
+}
+
+/// What is to be set in one call.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    pub actions: Vec<Change>,
+    pub types: Vec<Change>,
+    /// Of message types, by the channel that each is about.
+    pub channels: Vec<(Kind, Change)>,
 }
 
 /// All switches of a user.
@@ -64,12 +86,24 @@ pub async fn defaults(app: &App, tenant: &Tenant) -> Result<Preferences> {
 
 async fn over_defaults(app: &App, tenant: &Tenant, own: &BTreeMap<(Scope, i64), bool>) -> Result<Preferences> {
     let catalogue = current(app, tenant).await?;
-    let types = catalogue.types.iter().map(|kind| {
-        let key = (Scope::Type, kind.id.0);
+    let switch = |kind: &MessageType, scope: Scope| {
+        let key = (scope, kind.id.0);
         let enabled = own.get(&key).or(catalogue.defaults.get(&key)).copied().unwrap_or(true);
         Preference { code: kind.code.clone(), enabled: enabled || kind.mandatory, is_own: own.contains_key(&key) }
-    });
-    Ok(Preferences { types: types.collect(), actions: by_action(app, tenant, &catalogue, own).await? })
+    };
+    let types = catalogue.types.iter().map(|kind| switch(kind, Scope::Type));
+    let by_channel = |kind: &Arc<MessageType>| {
+        let is_set =
+            |scope| own.contains_key(&(scope, kind.id.0)) || catalogue.defaults.contains_key(&(scope, kind.id.0));
+        let channels = Scope::iter().filter_map(|scope| Some((scope, scope.channel()?)));
+        let shown = channels.filter(|(scope, by)| kind.delivered_by(*by).is_some() || is_set(*scope));
+        shown.map(|(scope, by)| ChannelPreference { kind: by, of: switch(kind, scope) }).collect::<Vec<_>>()
+    };
+    Ok(Preferences {
+        types: types.collect(),
+        channels: catalogue.types.iter().flat_map(by_channel).collect(),
+        actions: by_action(app, tenant, &catalogue, own).await?,
+    })
 }
 
 async fn by_action(
@@ -96,16 +130,19 @@ async fn by_action(
 /// Sets switches of a user. What was published before stays as they had it then: their inbox is synced first.
 ///
 /// Switching a mandatory type off is `BAD_USER_INPUT`; more than 1,000 actions of their own are a `CONFLICT`.
-pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change], types: &[Change]) -> Result<()> {
+pub async fn update(app: &App, tenant: &Tenant, user: UserId, changes: &Changes) -> Result<()> {
     let catalogue = current(app, tenant).await?;
-    for (place, change) in types.iter().enumerate() {
+    let of_types = changes.types.iter().enumerate().map(|(place, change)| (format!("types[{place}]"), change));
+    let of_channels = changes.channels.iter().enumerate();
+    let of_channels = of_channels.map(|(place, (_, change))| (format!("channels[{place}]"), change));
+    for (field, change) in of_types.chain(of_channels) {
         let mandatory = catalogue.message_type(&change.code).is_some_and(|kind| kind.mandatory);
         if mandatory && change.enabled == Some(false) {
             let message = format!("must be true, for the message type {:?} is mandatory", change.code);
-            return Err(Error::bad_input(format!("types[{place}].enabled"), message));
+            return Err(Error::bad_input(format!("{field}.enabled"), message));
         }
     }
-    let changes = resolve(app, tenant, &catalogue, actions, types).await?;
+    let changes = resolve(app, tenant, &catalogue, changes).await?;
     sync::caught_up(app, tenant, &[user]).await?;
     let own_actions = || Own::of_user(user).filter(Column::Scope.eq(Scope::Action));
     let columns = [Column::UserId, Column::Scope, Column::SubjectId, Column::Enabled];
@@ -129,9 +166,9 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, actions: &[Change]
 }
 
 /// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.
-pub async fn save_defaults(app: &App, tenant: &Tenant, actions: &[Change], types: &[Change]) -> Result<()> {
+pub async fn save_defaults(app: &App, tenant: &Tenant, changes: &Changes) -> Result<()> {
     let catalogue = current(app, tenant).await?;
-    let changes = resolve(app, tenant, &catalogue, actions, types).await?;
+    let changes = resolve(app, tenant, &catalogue, changes).await?;
     let row = |(scope, subject, on): (Scope, i64, bool)| [tenant.id.into(), scope.into(), subject.into(), on.into()];
     transaction!(app.db, |txn| {
         use default_preference::Column;
@@ -148,24 +185,25 @@ pub async fn save_defaults(app: &App, tenant: &Tenant, actions: &[Change], types
 
 type Resolved = BTreeMap<(Scope, i64), Option<bool>>;
 
-async fn resolve(
-    app: &App,
-    tenant: &Tenant,
-    catalogue: &Catalogue,
-    by_action: &[Change],
-    by_type: &[Change],
-) -> Result<Resolved> {
-    check::count("actions", by_action.len(), CHANGES)?;
-    check::count("types", by_type.len(), CHANGES)?;
+async fn resolve(app: &App, tenant: &Tenant, catalogue: &Catalogue, of: &Changes) -> Result<Resolved> {
+    check::count("actions", of.actions.len(), CHANGES)?;
+    check::count("types", of.types.len(), CHANGES)?;
+    check::count("channels", of.channels.len(), CHANGES)?;
     let mut changes = BTreeMap::new();
-    for (place, change) in by_type.iter().enumerate() {
-        let kind = catalogue
-            .message_type(&change.code)
-            .ok_or_else(|| no_type(&field("types", by_type, place), &change.code))?;
-        changes.insert((Scope::Type, kind.id.0), change.enabled);
+    let types = of.types.iter().map(|change| (Some(Scope::Type), change));
+    let channels = of.channels.iter().map(|(kind, change)| (Scope::of_channel(*kind), change));
+    for (list, named) in [("types", types.collect::<Vec<_>>()), ("channels", channels.collect())] {
+        let set = set(named.iter().map(|(_, change)| *change));
+        for (place, (scope, change)) in named.into_iter().enumerate() {
+            let kind = catalogue.message_type(&change.code);
+            let kind = kind.ok_or_else(|| no_type(&field(list, set, place), &change.code))?;
+            let scope = scope.ok_or_else(|| Error::internal("no user is reached by this channel"))?;
+            changes.insert((scope, kind.id.0), change.enabled);
+        }
     }
+    let by_action = &of.actions;
     for (place, change) in by_action.iter().enumerate() {
-        check::code(&field("actions", by_action, place), &change.code)?;
+        check::code(&field("actions", set(by_action), place), &change.code)?;
     }
     // What goes back to the default needs no row, if there is none yet.
     let codes = |is_set: bool| {
@@ -184,13 +222,19 @@ async fn resolve(
     Ok(changes)
 }
 
-/// Where the code of a change stands in the call: those that put back to the default come last, in a list of their own.
-fn field(list: &str, changes: &[Change], place: usize) -> String {
-    let set = changes.iter().filter(|change| change.enabled.is_some()).count();
-    match place.checked_sub(set) {
-        None => format!("{list}[{place}].code"),
-        Some(place) if list == "types" => format!("resetTypes[{place}]"),
-        Some(place) => format!("resetActions[{place}]"),
+/// How many are not put back to the default.
+fn set<'a>(changes: impl IntoIterator<Item = &'a Change>) -> usize {
+    changes.into_iter().filter(|change| change.enabled.is_some()).count()
+}
+
+/// Where the code of a change stands in the call: after the first `set` come those that put back to the default, in a list of their own.
+fn field(list: &str, set: usize, place: usize) -> String {
+    match (place.checked_sub(set), list) {
+        (None, "channels") => format!("channels[{place}].type"),
+        (None, _) => format!("{list}[{place}].code"),
+        (Some(place), "channels") => format!("resetChannels[{place}].type"),
+        (Some(place), "types") => format!("resetTypes[{place}]"),
+        (Some(place), _) => format!("resetActions[{place}]"),
     }
 }
 

@@ -110,7 +110,7 @@ impl MessageType {
 }
 
 /// By what an item leaves the inbox, to its user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Enum)]
 pub enum DeliveryChannel {
     /// As a letter, to each of their addresses.
     Email,
@@ -138,6 +138,23 @@ impl From<DeliveryChannel> for Kind {
             DeliveryChannel::Email => Self::Email,
             DeliveryChannel::WeChat => Self::WeChat,
             DeliveryChannel::WebPush => Self::WebPush,
+        }
+    }
+}
+
+impl DeliveryChannel {
+    /// The channel of a kind of lane; nothing where none of that kind leads to users.
+    pub fn of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Webhook => None,
+            Kind::Email => Some(Self::Email),
+        }
+    }
+
+    /// The kind of lanes that lead there.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Email => Kind::Email,
         }
     }
 }

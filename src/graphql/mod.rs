@@ -44,6 +44,7 @@ use async_graphql::{
 };
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::app::App;
@@ -182,6 +183,11 @@ impl Schema {
     pub async fn knock(&self, viewer: Option<&Viewer>) -> Result<(), Response> {
         let counted = self.admission.knock(&self.app, viewer).await;
         counted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
+    }
+
+    /// A place among the requests under way for one that is no document, until it is dropped; the answer where there is none.
+    pub fn place(&self) -> Result<OwnedSemaphorePermit, Box<Response>> {
+        self.admission.place(&self.app).inspect_err(|refusal| flight::refused(&self.app, None, refusal))
     }
 
     /// Lets a request pass that may be executed, with its document parsed; the answer to one that may not.

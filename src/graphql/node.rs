@@ -107,7 +107,7 @@ async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
             let found = lane::delivery(app, tenant, second).await?;
             found.map(|(kind, of)| OutboundDelivery::along(kind, of)).map(Node::OutboundDelivery)
         }
-        Kind::Rule | Kind::Lane | Kind::Viewer | Kind::Cursor | Kind::Row | Kind::Export => None,
+        Kind::Rule | Kind::Lane | Kind::Viewer | Kind::Cursor | Kind::Row | Kind::Export | Kind::Unsubscribe => None,
     })
 }
 

@@ -43,10 +43,11 @@ pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Respo
 }
 
 /// Nobody who opens the page, or whom it opens, has a hold on it.
-const OPENERS: [(HeaderName, &str); 1] = [(HeaderName::from_static("cross-origin-opener-policy"), "same-origin")];
+pub(super) const OPENERS: [(HeaderName, &str); 1] =
+    [(HeaderName::from_static("cross-origin-opener-policy"), "same-origin")];
 
 /// What nobody can guess: 16 bytes, as a policy has them.
-fn nonce() -> Result<String, getrandom::Error> {
+pub(super) fn nonce() -> Result<String, getrandom::Error> {
     let mut random = [0_u8; 16];
     getrandom::fill(&mut random)?;
     Ok(URL_SAFE_NO_PAD.encode(random))

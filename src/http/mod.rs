@@ -16,6 +16,7 @@ mod session;
 mod socket;
 mod ui;
 mod unread;
+mod unsubscribe;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -62,6 +63,7 @@ impl Server {
             .route("/console", get(console::page))
             .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
+            .merge(unsubscribe::routes())
             .merge(health());
         if !self.app.config.wire.no_ui {
             routes = routes.merge(ui::routes());

@@ -105,8 +105,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// A request in a body.
 async fn sent(headers: &HeaderMap, body: Body, most: usize) -> Result<Request, (StatusCode, Error)> {
-    let late = |_| (StatusCode::REQUEST_TIMEOUT, Error::bad_input("", "the body must arrive within 30 s"));
-    let body = tokio::time::timeout(BODY_TIME, read(headers, body, most)).await.map_err(late)??;
+    let body = whole(headers, body, most).await?;
     let request = match serde_json::from_slice(&body) {
         Ok(Value::Object(fields)) => request_of(fields),
         Ok(_) => Err(Error::bad_input("", "the body must be one JSON object: requests are not sent in batches")),
@@ -115,7 +114,12 @@ async fn sent(headers: &HeaderMap, body: Body, most: usize) -> Result<Request, (
     request.map_err(|error| (StatusCode::BAD_REQUEST, error))
 }
 
-/// A body of at most `most` bytes, of which no more is read.
+/// A body of at most `most` bytes, of which no more is read, and for which nobody waits for more than 30 s.
+pub async fn whole(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
+    let late = |_| (StatusCode::REQUEST_TIMEOUT, Error::bad_input("", "the body must arrive within 30 s"));
+    tokio::time::timeout(BODY_TIME, read(headers, body, most)).await.map_err(late)?
+}
+
 async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
     let too_large = || {
         let error = Error::bad_input("", format!("the body has more than {most} bytes"));

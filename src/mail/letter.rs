@@ -18,7 +18,7 @@ const LETTER_BYTES: usize = 256 * 1024;
 /// The most bytes of a subject; what is longer is cut. A line of mail has at most 998, and nobody is shown more than these.
 const SUBJECT_BYTES: usize = 500;
 /// The most bytes of a URL in a header, which has to stand in one line.
-const URL_BYTES: usize = 900;
+pub const URL_BYTES: usize = 900;
 /// The most bytes of an id.
 const ID_BYTES: usize = 200;
 /// The end of the year 9999, after which nobody can write a date down.

@@ -18,6 +18,7 @@ mod session;
 mod smtp;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::time::Duration;
 
@@ -28,11 +29,12 @@ use crate::error::{Error, Result};
 pub use address::address;
 pub use failure::{Failure, FailureKind};
 pub use layout::{Page, page};
-pub use letter::Letter;
 use letter::Written;
+pub use letter::{Letter, URL_BYTES};
 use pool::Pool;
 pub use relay::Relay;
 use session::{Connector, Session};
+pub use words::Words;
 
 /// How long a connection is kept that nobody uses. Relays close it after a minute or more, and some after less.
 const IDLE: Duration = Duration::from_secs(20);

@@ -43,10 +43,12 @@ pub enum Kind {
     Lane = 14,
     /// A delivery along one: its row.
     Delivery = 15,
+    /// A link by which a user wants no more letters about a message type: the user's row and the type's.
+    Unsubscribe = 16,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Item,
         Self::Notification,
         Self::Cursor,
@@ -62,6 +64,7 @@ impl Kind {
         Self::Rule,
         Self::Lane,
         Self::Delivery,
+        Self::Unsubscribe,
     ];
 }
 

@@ -103,11 +103,11 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<Typ
             return Err(Error::Conflict(message));
         }
         let defaults = DefaultPreference::delete_of_tenant(tenant.id);
-        let defaults = defaults.filter(default_preference::Column::Scope.eq(Scope::Type));
+        let defaults = defaults.filter(default_preference::Column::Scope.is_in(Scope::of_types()));
         defaults.filter(default_preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
         let users = User::of_tenant(tenant.id).select_only().column(user::Column::Id).into_query();
         let own = Preference::delete_many().filter(preference::Column::UserId.in_subquery(users));
-        let own = own.filter(preference::Column::Scope.eq(Scope::Type));
+        let own = own.filter(preference::Column::Scope.is_in(Scope::of_types()));
         own.filter(preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
         save_rules(txn, tenant, found.id, &[]).await?;
         Type::delete_by_id(found.id).exec(txn).await?;

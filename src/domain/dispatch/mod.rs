@@ -2,8 +2,8 @@
 //!
 //! A publication of a type with a rule is noted down when it comes by in the log (`take`); when it is due, the inboxes of whoever it may
 //! have reached are synced, and it becomes a delivery for each of their addresses where it is still there, and still unread if the rule
-//! says so (`expand`). The same is asked once more when it is sent (`prepare`). So what was read on the phone meanwhile, retracted,
-//! expired or switched off needs nothing of its own here: the inbox knows.
+//! says so (`expand`). The same is asked once more when it is sent (`prepare`). So what was read on the phone meanwhile, retracted or
+//! expired needs nothing of its own here: the inbox knows. Whether somebody wants a type by a channel is asked in the same statement (`wants`).
 
 mod address;
 mod expand;

@@ -9,6 +9,7 @@ use entity::prelude::*;
 use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
+use crate::domain::wants::push_wants_by;
 use crate::model::catalogue::DeliveryRule;
 use crate::model::notification::Notification;
 
@@ -85,7 +86,8 @@ pub(super) enum Whose<'a> {
     Contacts(&'a [i64]),
 }
 
-/// How items stand whose users have an address that works: probes of `inbox_item`'s key and of `read_mark`'s.
+/// How items stand whose users have an address that works, and want to be sent them there: probes of the keys of `inbox_item`, `read_mark`,
+/// `message_type` and both tables of preferences.
 pub(super) fn standing(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -97,15 +99,15 @@ pub(super) fn standing(
     let mut sql = Sql::new(db);
     sql.push("SELECT c.id AS contact_id, c.user_id, c.address, c.endpoint, c.push_keys, u.locale, i.seq, i.type_id, i.state, i.expires_at, CASE WHEN i.seq > COALESCE((SELECT ");
     sql.push("MAX(m.read_upto) FROM read_mark m WHERE m.user_id = i.user_id AND m.type_id = i.type_id), 0) THEN 1 ELSE 0 END ");
-    sql.push(
-        "AS is_above FROM contact c JOIN users u ON u.id = c.user_id JOIN inbox_item i ON i.user_id = c.user_id WHERE ",
-    );
+    sql.push("AS is_above FROM contact c JOIN users u ON u.id = c.user_id JOIN inbox_item i ON i.user_id = c.user_id ");
+    sql.push("JOIN message_type mt ON mt.id = i.type_id WHERE ");
     match of {
         Whose::Users(users) => sql.push("c.user_id").among(users),
         Whose::Contacts(ids) => sql.push("c.id").among(ids),
     };
     sql.push(" AND i.seq").among(seqs).push(" AND c.tenant_id = ").bind(tenant.id);
     sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL", kind as i16));
-    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
+    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(") AND ");
+    push_wants_by(&mut sql, tenant, kind, "c.user_id", "i");
     sql
 }

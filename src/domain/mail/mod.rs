@@ -1,9 +1,11 @@
 //! Mail: what is in an inbox, to those who have not seen it there. A relay is a lane.
 //!
-//! What goes to whom is `dispatch`'s to say; here is how it is written (`letter`), and to whom it is handed (`relay`).
+//! What goes to whom is `dispatch`'s to say; here is how it is written (`letter`), to whom it is handed (`relay`), and what its
+//! reader may answer (`unsubscribe`).
 
 mod letter;
 mod relay;
+pub mod unsubscribe;
 
 use super::dispatch;
 use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
@@ -15,7 +17,7 @@ use crate::error::Result;
 use crate::mail::{FailureKind, Letter, Relay};
 
 pub use letter::Message;
-pub use relay::{Change, delete, save};
+pub use relay::{Change, delete, has_relays, save};
 
 /// What relays are handed.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ impl Carrier for Mails {
             html: Some(&of.html),
             id,
             at: of.at,
-            unsubscribe: None,
+            unsubscribe: of.unsubscribe.as_deref(),
             language: of.language.as_deref(),
         };
         let failure = match app.mail.send(relay, &letter).await {
@@ -70,7 +72,7 @@ impl Carrier for Mails {
     }
 
     async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Message>>> {
-        dispatch::prepare(app, tenant, lane, due, |due| letter::message(lane, due)).await
+        dispatch::prepare(app, tenant, lane, due, |due| letter::message(app, tenant, lane, due)).await
     }
 
     async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {

@@ -1,10 +1,10 @@
 //! A tenant's relay, by which its mail goes out.
 
-use entity::lane::Column;
+use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Database, transaction};
 use crate::domain::dispatch;
 use crate::domain::lane::{self, Kind, Lane, Settings, owner};
 use crate::domain::tenant::Tenant;
@@ -21,6 +21,12 @@ pub struct Change {
     /// Where answers go, where that is another one.
     pub reply_to: Option<String>,
     pub settings: Settings,
+}
+
+/// Whether any tenant has one.
+pub async fn has_relays(db: &Database) -> Result<bool> {
+    let relays = Lanes::find().filter(Column::Kind.eq(Kind::Email)).select_only().column(Column::Id).limit(1);
+    Ok(relays.into_tuple::<i64>().one(&db.read).await?.is_some())
 }
 
 /// Makes the tenant's relay, or gives it other settings, and tries at once what is due. A new one hears of what happens from now on.

@@ -16,7 +16,7 @@ use crate::domain::inbox::page::{self, End, Window};
 use crate::domain::inbox::shelf::Side;
 use crate::domain::lane::Kind;
 use crate::domain::notification::{self, Notification};
-use crate::domain::preference::{self, Preference};
+use crate::domain::preference::{self, ChannelPreference, Preference};
 use crate::domain::push;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, Profile, find, profiles};
@@ -116,7 +116,11 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
         (
             "preferences".into(),
-            json!({ "actions": switches(&preferences.actions), "types": switches(&preferences.types) }),
+            json!({
+                "actions": switches(&preferences.actions),
+                "types": switches(&preferences.types),
+                "channels": preferences.channels.iter().map(by_channel).collect::<Vec<_>>(),
+            }),
         ),
     ]))
 }
@@ -232,6 +236,11 @@ fn switch(of: &Preference) -> Value {
 
 fn browser(of: &entity::contact::Model) -> Value {
     json!({ "endpoint": of.endpoint, "createdAt": instant(Some(of.created_at)) })
+}
+
+fn by_channel(of: &ChannelPreference) -> Value {
+    let ChannelPreference { kind, of } = of;
+    json!({ "type": of.code, "channel": kind.name().to_uppercase(), "enabled": of.enabled, "own": of.is_own })
 }
 
 fn item(tenant: &Tenant, of: &Item) -> Value {

@@ -2,4 +2,4 @@
 
 mod statement;
 
-pub use statement::push_wants;
+pub use statement::{push_wants, push_wants_by};

@@ -1,26 +1,43 @@
 //! How statements ask what users want to hear.
 
+use entity::lane::Kind;
 use entity::preference::Scope;
 
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 
 /// Adds that `user` wants to hear a notification: `subject` is the alias of its publication (or of itself), whose
-/// type is joined as `mt`. This is the one place where preferences decide.
+/// type is joined as `mt`. Here and in `push_wants_by` preferences decide, and nowhere else.
 ///
 /// Each of the four look-ups is one probe of a primary key.
 pub fn push_wants(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
     sql.push("(mt.mandatory OR (");
-    for (scope, column) in [(Scope::Type, "type_id"), (Scope::Action, "action_id")] {
-        if scope == Scope::Action {
-            sql.push(" AND ");
-        }
-        let scope = scope as i16;
-        sql.push(&format!(
-            "COALESCE((SELECT f.enabled FROM preference f WHERE f.user_id = {user} AND f.scope = {scope} AND \
-             f.subject_id = {subject}.{column}), (SELECT d.enabled FROM default_preference d WHERE d.tenant_id = "
-        ));
-        sql.bind(tenant.id).push(&format!(" AND d.scope = {scope} AND d.subject_id = {subject}.{column}), TRUE)"));
-    }
+    push_switch(sql, tenant, user, (Scope::Type, &format!("{subject}.type_id")));
+    sql.push(" AND ");
+    push_switch(sql, tenant, user, (Scope::Action, &format!("{subject}.action_id")));
     sql.push("))");
+}
+
+/// Adds that `user` wants what is in their inbox to go out to them by a kind of lane as well: `subject` is the alias of the item, whose
+/// type is joined as `mt`. A kind without such a switch leaves out nothing.
+///
+/// Both look-ups are a probe of a primary key.
+pub fn push_wants_by(sql: &mut Sql, tenant: &Tenant, kind: Kind, user: &str, subject: &str) {
+    let Some(scope) = Scope::of_channel(kind) else {
+        sql.push("TRUE");
+        return;
+    };
+    sql.push("(mt.mandatory OR ");
+    push_switch(sql, tenant, user, (scope, &format!("{subject}.type_id")));
+    sql.push(")");
+}
+
+/// A switch: the user's own, else the tenant's default, else on.
+fn push_switch(sql: &mut Sql, tenant: &Tenant, user: &str, (scope, subject): (Scope, &str)) {
+    let scope = scope as i16;
+    sql.push(&format!(
+        "COALESCE((SELECT f.enabled FROM preference f WHERE f.user_id = {user} AND f.scope = {scope} AND \
+         f.subject_id = {subject}), (SELECT d.enabled FROM default_preference d WHERE d.tenant_id = "
+    ));
+    sql.bind(tenant.id).push(&format!(" AND d.scope = {scope} AND d.subject_id = {subject}), TRUE)"));
 }

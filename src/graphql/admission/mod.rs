@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use async_graphql::{Request, Response, ScalarType};
 use guard::{Costs, Dear, Guard, Limits, Merged, Refusal, Scalars};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::DEFAULT_SIZE;
 use super::errors::failed;
@@ -91,6 +91,15 @@ impl Admission {
         self.rates.take(app, viewer, 1).await.map_err(failed)
     }
 
+    /// A place among the requests under way. Whoever would only join a queue that is too long already is told at once, and has used up
+    /// nothing.
+    pub fn place(&self, app: &App) -> Result<OwnedSemaphorePermit, Box<Response>> {
+        self.places.clone().try_acquire_owned().map_err(|_| {
+            app.metrics.shed.inc();
+            Box::new(failed(Error::Unavailable("the server is overloaded, try again in a moment".into())))
+        })
+    }
+
     /// Lets a request pass with its document parsed, or answers why not. Without a viewer only introspection passes.
     ///
     /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations, but for one,
@@ -102,11 +111,7 @@ impl Admission {
         mut request: Request,
     ) -> Result<Admitted, Response> {
         let began_at = Instant::now();
-        // Whoever would only join a queue that is too long already is told at once, and has used up nothing.
-        let Ok(permit) = self.places.clone().try_acquire_owned() else {
-            app.metrics.shed.inc();
-            return Err(failed(Error::Unavailable("the server is overloaded, try again in a moment".into())));
-        };
+        let permit = self.place(app).map_err(|refusal| *refusal)?;
         let registration = self.persisted.find(app, viewer, &mut request).await?;
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
         let validate = async |document: &_| self.validator.validate(document, &request, is_staff).await;

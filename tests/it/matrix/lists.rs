@@ -13,7 +13,7 @@ pub fn most(query: &str, place: &str) -> Option<usize> {
     let is_of = |operation: &str| query.contains(&format!(" {operation}("));
     Some(match place {
         "ids" | "keys" => 200,
-        "select.ids" | "inputs" => 1_000,
+        "select.ids" | "inputs" | "channels" | "resetChannels" => 1_000,
         "actions" | "types" | "resetActions" | "resetTypes" if is_of("updatePreferences") => 1_000,
         "actions" | "types" | "resetActions" | "resetTypes" if is_of("saveDefaultPreferences") => 1_000,
         "actions" | "input.what.actions" if is_of("saveSubscriptionReason") || is_of("subscribeTopic") => 100,
@@ -48,8 +48,9 @@ pub fn different(one: &Value, of: &str, most: usize) -> Option<Value> {
     let different = |place: usize| match &one[0] {
         Value::Object(fields) => {
             let mut fields = fields.clone();
-            let name =
-                ["externalId", "id", "code", "idempotencyKey"].into_iter().find(|name| fields.contains_key(*name));
+            let name = ["externalId", "id", "code", "type", "idempotencyKey"]
+                .into_iter()
+                .find(|name| fields.contains_key(*name));
             fields.insert(name.unwrap_or("idempotencyKey").into(), json!(format!("n{place}")));
             Value::Object(fields)
         }

@@ -1,0 +1,78 @@
+//! Where users reach this server.
+
+use std::str::FromStr;
+
+use clap::Args;
+use reqwest::Url;
+
+/// Settings of what leads users here.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PublicConfig {
+    /// http(s) URL under which users reach this server (`https://inbox.example.com`): letters then have a link to unsubscribe.
+    #[arg(id = "public_url", long = "public-url", env = "TIDINGS_PUBLIC_URL")]
+    pub url: Option<PublicUrl>,
+}
+
+/// An absolute URL of http or https: a host, perhaps a port, perhaps a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(Url);
+
+impl PublicUrl {
+    /// The URL of one of the server's pages, by the parts of its path.
+    pub fn page(&self, parts: &[&str]) -> String {
+        let mut url = self.0.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(parts);
+        }
+        url.into()
+    }
+}
+
+impl FromStr for PublicUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_ours = |url: &Url| {
+            let has_more = url.query().is_some() || url.fragment().is_some();
+            let is_signed_in = !url.username().is_empty() || url.password().is_some();
+            matches!(url.scheme(), "https" | "http") && !has_more && !is_signed_in
+        };
+        let url = Url::parse(text).ok().filter(is_ours);
+        let why =
+            "must be an absolute URL of http or https, such as https://inbox.example.com, with no more than a path";
+        url.map(Self).ok_or_else(|| why.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PublicUrl;
+
+    #[test]
+    fn pages_are_below_it_with_or_without_a_path() {
+        for (base, page) in [
+            ("https://inbox.example.com", "https://inbox.example.com/a/b%2Fc"),
+            ("https://inbox.example.com/", "https://inbox.example.com/a/b%2Fc"),
+            ("http://127.0.0.1:8080/tidings", "http://127.0.0.1:8080/tidings/a/b%2Fc"),
+            ("https://example.com/tidings/", "https://example.com/tidings/a/b%2Fc"),
+        ] {
+            assert_eq!(base.parse::<PublicUrl>().unwrap().page(&["a", "b/c"]), page);
+        }
+    }
+
+    #[test]
+    fn what_leads_nowhere_or_has_more_is_none() {
+        for wrong in [
+            "",
+            "inbox.example.com",
+            "/inbox",
+            "ftp://example.com",
+            "https://",
+            "https://user:password@example.com",
+            "https://example.com/?a=b",
+            "https://example.com/#a",
+        ] {
+            assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must be an absolute URL"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Where links in letters lead by which their readers want no more of a kind (RFC 8058).
+//!
+//! Whoever follows one is asked first, for programs that look through mail follow links, too; only a form changes anything.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use minijinja::{Environment, context};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::answer::{JSON, refusal, refused};
+use super::asset::ALWAYS;
+use super::caller::unknown;
+use super::console::{OPENERS, nonce};
+use super::request::whole;
+use super::server::Server;
+use crate::auth::Role;
+use crate::database::Party;
+use crate::domain::mail::unsubscribe::{self, Wish};
+use crate::error::{Error, Result};
+use crate::graphql::Viewer;
+use crate::mail::Words;
+
+/// The most bytes of a form: it has one field, and nobody needs another.
+const FORM_BYTES: usize = 4 * 1024;
+
+/// Nothing runs, nothing is loaded, and the form leads here alone.
+const POLICY: &str =
+    "default-src 'none'; style-src 'nonce-{nonce}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// What a page says.
+struct Page<'a> {
+    status: StatusCode,
+    heading: &'static str,
+    /// The message type that it is about.
+    about: Option<&'a str>,
+    /// Whether there is a form.
+    is_asked: bool,
+}
+
+/// The page of a link, and its form.
+pub fn routes() -> Router<Server> {
+    Router::new().route("/unsubscribe/{tenant}/{id}", get(show).post(take))
+}
+
+/// Asks whether it is meant.
+async fn show(State(server): State<Server>, Path(link): Path<(String, String)>, headers: HeaderMap) -> Response {
+    let words = words(&headers);
+    match found(&server, &link).await {
+        Ok((_place, Some(wish))) => page(words, &asked(StatusCode::OK, words, &wish)),
+        Ok((_place, None)) => nobody(words),
+        Err(refusal) => refusal,
+    }
+}
+
+/// Does it, however often it is sent.
+async fn take(
+    State(server): State<Server>,
+    Path(link): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let words = words(&headers);
+    let form = match whole(&headers, body, FORM_BYTES).await {
+        Ok(form) => form,
+        Err((status, error)) => return refusal(JSON, status, &error),
+    };
+    let (_place, wish) = match found(&server, &link).await {
+        Ok((place, Some(wish))) => (place, wish),
+        Ok((_, None)) => return nobody(words),
+        Err(refusal) => return refusal,
+    };
+    if !is_one_click(&form) {
+        return page(words, &asked(StatusCode::BAD_REQUEST, words, &wish));
+    }
+    match viewer(&wish).party().does(unsubscribe::grant(&server.app, &wish)).await {
+        Ok(()) => {
+            let done = Page { heading: words.done, is_asked: false, ..asked(StatusCode::OK, words, &wish) };
+            page(words, &done)
+        }
+        // It has become mandatory.
+        Err(Error::BadInput { .. }) => page(words, &asked(StatusCode::CONFLICT, words, &wish)),
+        Err(error) => unknown(JSON, &error),
+    }
+}
+
+/// What a link is about, with a place among the requests under way and counted of its user's rate; what leads to nobody counts as without
+/// a token.
+async fn found(
+    server: &Server,
+    (tenant, id): &(String, String),
+) -> Result<(OwnedSemaphorePermit, Option<Wish>), Response> {
+    let place = server.schema.place().map_err(|refusal| refused(JSON, &refusal))?;
+    let wish = Party::tenant(0).does(unsubscribe::find(&server.app, tenant, id)).await;
+    let wish = wish.map_err(|error| unknown(JSON, &error))?;
+    let caller = wish.as_ref().map(viewer);
+    server.schema.knock(caller.as_ref()).await.map_err(|refusal| refused(JSON, &refusal))?;
+    Ok((place, wish))
+}
+
+/// Whoever has the letter, as they would call with a token.
+fn viewer(of: &Wish) -> Viewer {
+    Viewer { tenant: of.tenant.clone(), role: Role::User, sub: of.user.external_id.clone() }
+}
+
+/// Whether a form says what programs and our own page send, encoded in either way (RFC 8058, section 3.1).
+fn is_one_click(form: &[u8]) -> bool {
+    let form = String::from_utf8_lossy(form);
+    form.trim() == "List-Unsubscribe=One-Click"
+        || form.contains("name=\"List-Unsubscribe\"") && form.lines().any(|line| line == "One-Click")
+}
+
+/// The question; of a mandatory type, why there is none.
+fn asked<'a>(status: StatusCode, words: &'static Words, of: &'a Wish) -> Page<'a> {
+    let is_asked = !of.message_type.mandatory;
+    let heading = if is_asked { words.ask } else { words.mandatory };
+    Page { status, heading, about: Some(&of.message_type.title), is_asked }
+}
+
+/// To whoever has a link that leads to nobody.
+fn nobody(words: &'static Words) -> Response {
+    page(words, &Page { status: StatusCode::NOT_FOUND, heading: words.unknown, about: None, is_asked: false })
+}
+
+/// In the language of a browser.
+fn words(headers: &HeaderMap) -> &'static Words {
+    let listed = headers.get(header::ACCEPT_LANGUAGE).and_then(|listed| listed.to_str().ok());
+    Words::accepted(listed.unwrap_or_default())
+}
+
+fn page(words: &'static Words, of: &Page<'_>) -> Response {
+    written(words, of).unwrap_or_else(|error| {
+        tracing::error!(cause = error.told(), "a page cannot be served");
+        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+    })
+}
+
+fn written(words: &'static Words, of: &Page<'_>) -> Result<Response> {
+    let nonce = nonce().map_err(Error::internal)?;
+    let policy = HeaderValue::from_str(&POLICY.replace("{nonce}", &nonce)).map_err(Error::internal)?;
+    let mut environment = Environment::new();
+    environment.add_template("unsubscribe.html", include_str!("unsubscribe.html")).map_err(Error::internal)?;
+    let layout = environment.get_template("unsubscribe.html").map_err(Error::internal)?;
+    let Page { heading, about, is_asked, .. } = *of;
+    let Words { language, stays, button, .. } = *words;
+    let scene = context! { language, heading, about, stays, is_asked, button, nonce };
+    let html = layout.render(scene).map_err(Error::internal)?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    Ok((of.status, headers, OPENERS, ALWAYS, html).into_response())
+}

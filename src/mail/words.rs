@@ -1,0 +1,153 @@
+//! What letters, and the pages that they lead to, say of themselves. The rest is said by whoever sends them.
+
+/// Of one language, which is written from left to right.
+#[derive(Debug)]
+pub struct Words {
+    /// As BCP 47 has it.
+    pub language: &'static str,
+    /// Leads from a letter to where one asks for no more of its kind.
+    pub link: &'static str,
+    /// Asks whether it is meant.
+    pub ask: &'static str,
+    /// What it does not change.
+    pub stays: &'static str,
+    /// Says yes.
+    pub button: &'static str,
+    /// It is done.
+    pub done: &'static str,
+    /// It cannot be done.
+    pub mandatory: &'static str,
+    /// The link leads to nobody.
+    pub unknown: &'static str,
+}
+
+/// The first are for everybody whose language is not there.
+const ALL: [Words; 9] = [
+    Words {
+        language: "en",
+        link: "No more emails of this kind",
+        ask: "No more emails of this kind?",
+        stays: "You still see these notifications in the application.",
+        button: "Unsubscribe",
+        done: "You will get no more emails of this kind.",
+        mandatory: "Emails of this kind cannot be switched off.",
+        unknown: "This link is not valid.",
+    },
+    Words {
+        language: "de",
+        link: "Keine E-Mails dieser Art mehr",
+        ask: "Keine E-Mails dieser Art mehr?",
+        stays: "Die Benachrichtigungen sehen Sie weiterhin in der Anwendung.",
+        button: "Abbestellen",
+        done: "Sie erhalten keine E-Mails dieser Art mehr.",
+        mandatory: "E-Mails dieser Art können nicht abbestellt werden.",
+        unknown: "Dieser Link ist ungültig.",
+    },
+    Words {
+        language: "fr",
+        link: "Ne plus recevoir d’e-mails de ce type",
+        ask: "Ne plus recevoir d’e-mails de ce type ?",
+        stays: "Vous verrez toujours ces notifications dans l’application.",
+        button: "Se désabonner",
+        done: "Vous ne recevrez plus d’e-mails de ce type.",
+        mandatory: "Les e-mails de ce type ne peuvent pas être désactivés.",
+        unknown: "Ce lien n’est pas valide.",
+    },
+    Words {
+        language: "es",
+        link: "No recibir más correos de este tipo",
+        ask: "¿No recibir más correos de este tipo?",
+        stays: "Seguirá viendo estas notificaciones en la aplicación.",
+        button: "Cancelar suscripción",
+        done: "Ya no recibirá correos de este tipo.",
+        mandatory: "Los correos de este tipo no se pueden desactivar.",
+        unknown: "Este enlace no es válido.",
+    },
+    Words {
+        language: "pt",
+        link: "Não receber mais e-mails deste tipo",
+        ask: "Não receber mais e-mails deste tipo?",
+        stays: "Estas notificações continuam visíveis na aplicação.",
+        button: "Cancelar inscrição",
+        done: "Não receberá mais e-mails deste tipo.",
+        mandatory: "Os e-mails deste tipo não podem ser desativados.",
+        unknown: "Este link não é válido.",
+    },
+    Words {
+        language: "it",
+        link: "Non ricevere più e-mail di questo tipo",
+        ask: "Non ricevere più e-mail di questo tipo?",
+        stays: "Queste notifiche restano visibili nell’applicazione.",
+        button: "Annulla iscrizione",
+        done: "Non riceverà più e-mail di questo tipo.",
+        mandatory: "Le e-mail di questo tipo non possono essere disattivate.",
+        unknown: "Questo link non è valido.",
+    },
+    Words {
+        language: "ja",
+        link: "この種類のメールの配信を停止する",
+        ask: "この種類のメールの配信を停止しますか？",
+        stays: "通知は引き続きアプリで確認できます。",
+        button: "配信を停止",
+        done: "この種類のメールは今後届きません。",
+        mandatory: "この種類のメールの配信は停止できません。",
+        unknown: "このリンクは無効です。",
+    },
+    Words {
+        language: "ko",
+        link: "이런 종류의 이메일 수신 거부",
+        ask: "이런 종류의 이메일을 그만 받으시겠습니까?",
+        stays: "알림은 앱에서 계속 볼 수 있습니다.",
+        button: "수신 거부",
+        done: "이제 이런 종류의 이메일을 받지 않습니다.",
+        mandatory: "이런 종류의 이메일은 수신 거부할 수 없습니다.",
+        unknown: "유효하지 않은 링크입니다.",
+    },
+    Words {
+        language: "zh",
+        link: "不再接收此类邮件",
+        ask: "不再接收此类邮件？",
+        stays: "您仍可在应用中查看这些通知。",
+        button: "退订",
+        done: "您将不再收到此类邮件。",
+        mandatory: "此类邮件无法退订。",
+        unknown: "此链接无效。",
+    },
+];
+
+impl Words {
+    /// For somebody with a language tag.
+    pub fn of(tag: Option<&str>) -> &'static Self {
+        tag.and_then(known).unwrap_or(&ALL[0])
+    }
+
+    /// For a browser, by the first language that it lists and we know (RFC 9110, section 12.5.4).
+    pub fn accepted(listed: &str) -> &'static Self {
+        let mut tags = listed.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
+        tags.find_map(known).unwrap_or(&ALL[0])
+    }
+}
+
+fn known(tag: &str) -> Option<&'static Words> {
+    let language = tag.split('-').next().unwrap_or_default();
+    ALL.iter().find(|words| words.language.eq_ignore_ascii_case(language))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Words;
+
+    #[test]
+    fn the_first_language_that_is_known_is_spoken() {
+        for (tag, language) in
+            [(None, "en"), (Some("de"), "de"), (Some("PT-br"), "pt"), (Some("zh-Hant-TW"), "zh"), (Some("tlh"), "en")]
+        {
+            assert_eq!(Words::of(tag).language, language);
+        }
+        for (listed, language) in
+            [("", "en"), ("fi, fr-CH;q=0.9, en;q=0.8", "fr"), ("*", "en"), ("ja", "ja"), (";;,,--", "en")]
+        {
+            assert_eq!(Words::accepted(listed).language, language, "{listed}");
+        }
+    }
+}
