@@ -29,6 +29,12 @@ pub struct Model {
     pub sends: Condition,
     /// From publication on.
     pub delay_seconds: i64,
+    /// A template: what letters say instead of the title.
+    pub letter_subject: Option<String>,
+    /// Instead of the body.
+    pub letter_text: Option<String>,
+    /// Instead of the body, in HTML.
+    pub letter_html: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::catalogue::{Catalogue, MessageType};
 use super::channel::Target;
-use super::template::{Scene, TargetScene, Template, Text};
+use super::template::{Scene, Source, TargetScene, Text};
 use super::user::Profile;
 use crate::clock::Millis;
 
@@ -128,17 +128,22 @@ impl Content {
         self.render(Text::Link).or_else(|| self.own.link.clone())
     }
 
+    /// What letters say instead of what the item does; nothing where the type has no template for it, or it fails.
+    pub fn in_letters(&self, text: Text) -> Option<String> {
+        self.rendered_now(self.message_type.letter()?.source(text)?)
+    }
+
     fn render(&self, text: Text) -> Option<String> {
-        let template = self.message_type.template.as_ref()?;
+        let source = self.message_type.template.as_ref()?.source(text)?;
         let rendered = match text {
             Text::Title => &self.rendered.title,
             Text::Body => &self.rendered.body,
-            Text::Link => &self.rendered.link,
+            _ => &self.rendered.link,
         };
-        rendered.get_or_init(|| self.rendered_now(template, text)).clone()
+        rendered.get_or_init(|| self.rendered_now(source)).clone()
     }
 
-    fn rendered_now(&self, template: &Template, text: Text) -> Option<String> {
+    fn rendered_now(&self, source: Source<'_>) -> Option<String> {
         let sender = self.sender.as_ref().map(|sender| {
             serde_json::json!({ "id": sender.external_id, "name": sender.name,
                                 "avatarUrl": sender.avatar_url, "locale": sender.locale })
@@ -150,6 +155,6 @@ impl Content {
             target: self.target.as_ref().map(|target| TargetScene { r#type: &target.target_type, id: &target.id }),
             action: self.action.as_deref(),
         };
-        self.catalogue.templates.render((&self.message_type.code, template), text, &scene)
+        self.catalogue.templates.render(&self.message_type.code, source, &scene)
     }
 }

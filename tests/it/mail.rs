@@ -2,6 +2,7 @@
 
 mod inbox;
 mod model;
+mod template;
 
 use tidings::config::EgressConfig;
 use tidings::egress::Egress;

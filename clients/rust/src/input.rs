@@ -212,6 +212,22 @@ inputs! {
         /// How long after publication, in seconds; 300 where it is left out, at most 2,592,000, which are 30 days.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_seconds: Option<i32>,
+        /// What its letters say, of mail alone; what its items do where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        letter: Option<MessageLetterInput>,
+    }
+
+    /// Templates of what letters say; at most 16 KiB each. One that does not compile is refused.
+    MessageLetterInput {
+        /// Instead of the item's title.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+        /// Instead of the item's body.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Instead of the item's body in the HTML of the letter.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        html: Option<String>,
     }
 
     /// Templates of a type; at most 16 KiB each. One that does not compile is refused.

@@ -19,7 +19,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::catalogue::{DeliveryRule, MessageType, TYPES};
 use crate::model::check;
-use crate::model::template::Template;
+use crate::model::template::{LetterTemplate, Template};
 
 /// What `save` makes of a type: all of it, for what is left out goes back to its default.
 pub type TypeChange = MessageType;
@@ -62,9 +62,28 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
     use delivery_rule::Column;
     Rule::delete_of_tenant(tenant.id).filter(Column::TypeId.eq(of)).exec(txn).await?;
     let row = |rule: &DeliveryRule| {
-        [of.into(), rule.kind.into(), tenant.id.into(), rule.condition.into(), rule.delay_seconds.into()]
+        let letter = rule.letter.clone().unwrap_or_default();
+        [
+            of.into(),
+            rule.kind.into(),
+            tenant.id.into(),
+            rule.condition.into(),
+            rule.delay_seconds.into(),
+            letter.subject.into(),
+            letter.text.into(),
+            letter.html.into(),
+        ]
     };
-    let columns = [Column::TypeId, Column::Kind, Column::TenantId, Column::Sends, Column::DelaySeconds];
+    let columns = [
+        Column::TypeId,
+        Column::Kind,
+        Column::TenantId,
+        Column::Sends,
+        Column::DelaySeconds,
+        Column::LetterSubject,
+        Column::LetterText,
+        Column::LetterHtml,
+    ];
     insert(txn, columns, rules.iter().map(row).collect(), Existing::Refused).await?;
     Ok(())
 }
@@ -100,8 +119,7 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
     let mut rules: HashMap<TypeId, Vec<DeliveryRule>> = HashMap::new();
     let all = Rule::of_tenant(tenant.id).order_by_asc(delivery_rule::Column::Kind);
     for of in all.all(&app.db.read).await? {
-        let rule = DeliveryRule { kind: of.kind, condition: of.sends, delay_seconds: of.delay_seconds };
-        rules.entry(of.type_id).or_default().push(rule);
+        rules.entry(of.type_id).or_default().push(of.into());
     }
     let types = Type::of_tenant(tenant.id).all(&app.db.read).await?.into_iter();
     let with_rules = |row: message_type::Model| {
@@ -109,6 +127,14 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
         Ok(MessageType { delivery, ..MessageType::try_from(row)? })
     };
     types.map(with_rules).collect()
+}
+
+impl From<delivery_rule::Model> for DeliveryRule {
+    fn from(of: delivery_rule::Model) -> Self {
+        let letter = LetterTemplate { subject: of.letter_subject, text: of.letter_text, html: of.letter_html };
+        let letter = (letter != LetterTemplate::default()).then_some(letter);
+        Self { kind: of.kind, condition: of.sends, delay_seconds: of.delay_seconds, letter }
+    }
 }
 
 fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {

@@ -28,7 +28,7 @@ pub async fn expand(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Res
     let Some(due) = due.one(&app.db.read).await? else { return Ok(Some(false)) };
     let of = notification::find(app, tenant, due.notification_id).await?;
     let of = of.filter(|of| of.status(now) == Status::Published);
-    let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(kind).copied());
+    let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(kind).cloned());
     let Some((of, rule)) = of.zip(rule) else { return step(app, tenant, lease, &due, Vec::new(), None).await };
     let next = addressed(&app.db.read, tenant, kind, (&of, due.seq), due.after_user, USERS);
     let users: Vec<UserId> = next.rows::<Addressed>(&app.db.read).await?.into_iter().map(|of| of.user_id).collect();

@@ -4,6 +4,7 @@ use crate::domain::dispatch::Due;
 use crate::domain::lane::Lane;
 use crate::error::Result;
 use crate::mail;
+use crate::model::template::Text;
 
 /// A letter that can be sent.
 #[derive(Debug)]
@@ -19,11 +20,14 @@ pub struct Message {
 /// What is due, as a letter.
 pub(super) fn message(lane: &Lane, due: &Due<'_>) -> Result<Message> {
     let (item, of) = (due.item, due.content);
-    let (title, body) = (of.title(), of.body().unwrap_or_default());
+    let title = of.in_letters(Text::LetterSubject).unwrap_or_else(|| of.title());
+    let body = of.in_letters(Text::LetterText).or_else(|| of.body()).unwrap_or_default();
+    let own_html = of.in_letters(Text::LetterHtml);
     let link = of.link().and_then(|link| absolute(lane, &link));
     let html = mail::page(&mail::Page {
         title: &title,
         body: &body,
+        html: own_html.as_deref(),
         link: link.as_deref().map(|link| (link, title.as_str())),
         unsubscribe: None,
         language: item.locale.as_deref(),

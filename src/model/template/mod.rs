@@ -1,4 +1,4 @@
-//! Templates of message types: MiniJinja, rendered when a reader asks.
+//! Templates of message types and of their letters: MiniJinja, rendered when a reader asks or a letter is written.
 //!
 //! They are an operator's of any tenant, and what they speak of is any sender's, so neither may cost others anything. A source
 //! is looked at before it is compiled (`guard`), and a rendering has a bound of steps (`filters`), of work (`work`) and of
@@ -26,7 +26,7 @@ use flaw::Flaw;
 use known::Known;
 pub use scene::{Scene, TargetScene};
 
-/// The most bytes of a template's source, each of its three.
+/// The most bytes of the source of a text.
 const SOURCE_BYTES: usize = 16 * 1024;
 
 /// The sources of a type's three texts.
@@ -37,19 +37,40 @@ pub struct Template {
     pub link: Option<String>,
 }
 
-/// One of the three texts.
+/// The sources of what letters say instead of what items do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LetterTemplate {
+    /// Instead of the title.
+    pub subject: Option<String>,
+    /// Instead of the body.
+    pub text: Option<String>,
+    /// Instead of the body, where HTML is shown: what it speaks of is escaped in it.
+    pub html: Option<String>,
+}
+
+/// One of the texts of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     Title,
     Body,
     Link,
+    LetterSubject,
+    LetterText,
+    LetterHtml,
+}
+
+/// The source of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    pub text: Text,
+    pub source: &'a str,
 }
 
 /// The templates of a catalogue.
 #[derive(Default)]
 pub struct Templates {
     /// What is known of those of each type that has some, by its code.
-    types: HashMap<String, [Known; 3]>,
+    types: HashMap<String, [Known; 6]>,
     /// About how many bytes those take that are compiled.
     kept: AtomicUsize,
 }
@@ -63,33 +84,31 @@ impl std::fmt::Debug for Templates {
 impl Templates {
     /// Those of the types with these codes. Each text is compiled when it is asked for first.
     pub(super) fn of(codes: impl Iterator<Item = String>) -> Self {
-        let types = codes.map(|code| (code, <[Known; 3]>::default())).collect();
+        let types = codes.map(|code| (code, <[Known; 6]>::default())).collect();
         Self { types, kept: AtomicUsize::new(0) }
     }
 
-    /// A text of the template of a type in this scene; nothing where the template does not say it, or where it fails (which is
-    /// logged, once for each catalogue), says nothing, or is a link that leads nowhere.
-    pub fn render(&self, (message_type, template): (&str, &Template), text: Text, scene: &Scene<'_>) -> Option<String> {
-        let (source, known) = (template.source(text)?, self.known(message_type, text)?);
+    /// A text of a type in this scene; nothing where it fails (which is logged, once for each catalogue), says nothing, or is a link
+    /// that leads nowhere.
+    pub fn render(&self, message_type: &str, source: Source<'_>, scene: &Scene<'_>) -> Option<String> {
+        let known = self.known(message_type, source.text)?;
         match known.render(source, scene, &self.kept) {
-            Ok(rendered) => text.shown(&rendered),
+            Ok(rendered) => source.text.shown(&rendered),
             Err(flaw) => {
                 if let Some(Flaw { kind, line, .. }) = known.fail(flaw) {
                     let what = "a template failed, its notification's own text is shown";
-                    tracing::warn!(message_type, ?text, kind, line, "{what}");
+                    tracing::warn!(message_type, text = ?source.text, kind, line, "{what}");
                 }
                 None
             }
         }
     }
 
-    /// What is wrong with the template of a type, if anything is: it may not be any more what it is, or has failed on a
-    /// notification since this catalogue was read.
-    pub fn flaw(&self, (message_type, template): (&str, &Template)) -> Option<String> {
-        Text::ALL.into_iter().find_map(|text| {
-            let (source, known) = (template.source(text)?, self.known(message_type, text)?);
-            Some(format!("{}: {}", text.field(), known.flaw(source, &self.kept)?))
-        })
+    /// What is wrong with a text of a type, if anything is: it may not be any more what it is, or has failed on a notification since
+    /// this catalogue was read.
+    pub fn flaw(&self, message_type: &str, source: Source<'_>) -> Option<String> {
+        let flaw = self.known(message_type, source.text)?.flaw(source, &self.kept)?;
+        Some(format!("{}: {flaw}", source.text.field()))
     }
 
     fn known(&self, message_type: &str, text: Text) -> Option<&Known> {
@@ -98,34 +117,65 @@ impl Templates {
 }
 
 impl Template {
-    fn source(&self, text: Text) -> Option<&str> {
-        match text {
-            Text::Title => Some(&self.title),
-            Text::Body => self.body.as_deref(),
-            Text::Link => self.link.as_deref(),
-        }
+    /// Those of its texts that it has.
+    pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        let texts =
+            [(Text::Title, Some(&self.title)), (Text::Body, self.body.as_ref()), (Text::Link, self.link.as_ref())];
+        given(texts)
+    }
+
+    /// The source of a text; nothing where the template does not say it.
+    pub fn source(&self, text: Text) -> Option<Source<'_>> {
+        self.sources().find(|source| source.text == text)
     }
 }
 
-impl Text {
-    const ALL: [Self; 3] = [Self::Title, Self::Body, Self::Link];
+impl LetterTemplate {
+    /// Those of its texts that it has.
+    pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        let texts = [
+            (Text::LetterSubject, self.subject.as_ref()),
+            (Text::LetterText, self.text.as_ref()),
+            (Text::LetterHtml, self.html.as_ref()),
+        ];
+        given(texts)
+    }
 
+    /// The source of a text; nothing where the template does not say it.
+    pub fn source(&self, text: Text) -> Option<Source<'_>> {
+        self.sources().find(|source| source.text == text)
+    }
+}
+
+fn given<'a>(texts: [(Text, Option<&'a String>); 3]) -> impl Iterator<Item = Source<'a>> {
+    texts.into_iter().filter_map(|(text, source)| Some(Source { text, source: source? }))
+}
+
+impl Text {
     /// As a field of the API.
     fn field(self) -> &'static str {
         match self {
             Self::Title => "title",
             Self::Body => "body",
             Self::Link => "link",
+            Self::LetterSubject => "letter.subject",
+            Self::LetterText => "letter.text",
+            Self::LetterHtml => "letter.html",
         }
+    }
+
+    /// As the engine knows it: values are escaped in what ends with `.html`.
+    fn name(self) -> &'static str {
+        if self == Self::LetterHtml { "text.html" } else { "text" }
     }
 
     /// What is shown of a text that was rendered. A title is cut to the length of those that are sent.
     fn shown(self, rendered: &str) -> Option<String> {
         let rendered = rendered.trim();
         match self {
-            Self::Title if rendered.is_empty() => None,
-            Self::Title => Some(cut(rendered)),
-            Self::Body => Some(rendered.to_owned()),
+            Self::Title | Self::LetterSubject if rendered.is_empty() => None,
+            Self::Title | Self::LetterSubject => Some(cut(rendered)),
+            Self::Body | Self::LetterText | Self::LetterHtml => Some(rendered.to_owned()),
             Self::Link => texts::is_link(rendered).then(|| rendered.to_owned()),
         }
     }
@@ -147,12 +197,11 @@ pub fn rendered(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Op
 }
 
 /// Refuses what cannot be compiled or is too long.
-pub fn check(template: &Template) -> Result<()> {
-    for text in Text::ALL {
-        let Some(source) = template.source(text) else { continue };
-        texts::body(text.field(), source, SOURCE_BYTES)?;
-        let refused = |flaw| Error::bad_input(text.field(), format!("does not compile: {flaw}"));
-        Compiled::of(source).map_err(refused)?;
+pub fn check<'a>(sources: impl Iterator<Item = Source<'a>>) -> Result<()> {
+    for source in sources {
+        let field = source.text.field();
+        texts::body(field, source.source, SOURCE_BYTES)?;
+        Compiled::of(source).map_err(|flaw| Error::bad_input(field, format!("does not compile: {flaw}")))?;
     }
     Ok(())
 }
