@@ -2,6 +2,7 @@
 
 mod inbox;
 mod model;
+mod quiet;
 mod template;
 
 use tidings::config::EgressConfig;

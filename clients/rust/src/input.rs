@@ -162,9 +162,23 @@ inputs! {
         /// Where they are reached outside: all of their addresses, five at the most.
         #[serde(skip_serializing_if = "Option::is_none")]
         contacts: Option<Vec<UserContactInput>>,
+        /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        time_zone: Option<String>,
+        /// When nothing leaves the inbox for them, by the clocks of `time_zone`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        quiet: Option<QuietHoursInput>,
         /// What to erase of it; nothing that is given as well.
         #[serde(skip_serializing_if = "Option::is_none")]
         clear: Option<Vec<ProfileField>>,
+    }
+
+    /// Hours of each day in which nothing goes out to somebody.
+    QuietHoursInput {
+        /// A time of day, from `00:00` to `23:59`.
+        from: String,
+        /// Another time of day, up to which it is so.
+        to: String,
     }
 
     /// All of a type: what is left out goes back to its default.
@@ -441,6 +455,8 @@ pub enum ProfileField {
     Contacts,
     Locale,
     Name,
+    Quiet,
+    TimeZone,
 }
 
 impl Default for NotificationAudienceInput {

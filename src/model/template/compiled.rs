@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use minijinja::Environment;
 
-use super::Source;
 use super::filters::environment;
 use super::flaw::Flaw;
 use super::guard::guarded;
 use super::scene::Scene;
 use super::sink::Sink;
+use super::source::Source;
 use crate::model::check::BODY_BYTES;
 
 /// The most bytes that a text may become.

@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Source;
 use super::compiled::Compiled;
 use super::flaw::Flaw;
 use super::scene::Scene;
+use super::source::Source;
 
 /// About how many bytes the compiled texts of a catalogue may take: 300 ordinary ones do. One that finds no room is compiled
 /// whenever it is rendered, which takes less than a millisecond.

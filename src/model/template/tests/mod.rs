@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::compiled::ROOM;
 use super::known::Known;
-use super::{Scene, Source, TargetScene, Template, Text, check};
+use super::{Scene, Source, TargetScene, Text, check};
 
 /// Half of a worker's stack. Threads of the tests have 2 MiB as well.
 const STACK: usize = 1024 * 1024;
