@@ -35,6 +35,12 @@ pub struct Model {
     pub wechat_fields: Option<String>,
     /// Of WeChat: where a click leads; NULL where that is the item's own link.
     pub wechat_link: Option<String>,
+    /// A template: what letters say instead of the title.
+    pub letter_subject: Option<String>,
+    /// Instead of the body.
+    pub letter_text: Option<String>,
+    /// Instead of the body, in HTML.
+    pub letter_html: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -18,6 +18,10 @@ pub enum Scope {
     Type = 1,
     /// Letters about a message type. Scopes of channels are 16 and the number of the kind of lane.
     Mail = 17,
+    /// Messages by WeChat about a message type.
+    WeChat = 18,
+    /// Messages to browsers about a message type.
+    WebPush = 19,
 }
 
 impl Scope {
@@ -26,6 +30,8 @@ impl Scope {
         match kind {
             lane::Kind::Webhook => None,
             lane::Kind::Email => Some(Self::Mail),
+            lane::Kind::WeChat => Some(Self::WeChat),
+            lane::Kind::WebPush => Some(Self::WebPush),
         }
     }
 

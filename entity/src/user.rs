@@ -17,6 +17,12 @@ pub struct Model {
     pub avatar_url: Option<String>,
     /// BCP 47.
     pub locale: Option<String>,
+    /// Of IANA's list.
+    pub time_zone: Option<String>,
+    /// Nothing goes out to them from then on, in minutes since midnight.
+    pub quiet_from: Option<i64>,
+    /// Until then.
+    pub quiet_to: Option<i64>,
     /// How far into the log the inbox has been synced.
     pub cursor_seq: Seq,
     /// Where the log stood when the whole inbox was last looked at.

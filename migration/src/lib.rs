@@ -22,6 +22,7 @@ mod m20261123_000020_lanes;
 mod m20261123_000021_mail;
 mod m20261123_000022_wechat;
 mod m20261123_000023_push;
+mod m20261123_000024_letters;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -50,6 +51,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000021_mail,
     m20261123_000022_wechat,
     m20261123_000023_push,
+    m20261123_000024_letters,
 ];
 
 /// The names of all migrations, oldest first.

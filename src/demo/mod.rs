@@ -145,6 +145,8 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         name: Some(Some(name.into())),
         avatar_url: None,
         locale: Some(Some(locale.into())),
+        time_zone: None,
+        quiet: None,
         contacts: None,
     };
     user::save(app, tenant, PEOPLE.into_iter().map(profile).collect()).await?;

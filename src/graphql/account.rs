@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, Object, Result, TypeName};
+use chrono_tz::Tz;
 use entity::ids::UserId;
 use futures_util::FutureExt;
 
@@ -17,7 +18,7 @@ use super::overview::{Overview, wish};
 use super::plain::Plain;
 use super::preference::Preferences;
 use super::siblings::Siblings;
-use super::user::{User, UserContact};
+use super::user::{QuietHours, User, UserContact};
 use super::view::{View, ViewKeyInput};
 use crate::auth::Role;
 use crate::domain::channel::{self, Listener};
@@ -129,6 +130,18 @@ impl<Of: Side> Account<Of> {
     async fn contacts(&self, ctx: &Context<'_>) -> Result<Vec<UserContact>> {
         let call = self.call(ctx)?;
         Ok(user::contacts(call.app, self.row).await?.into_iter().map(Into::into).collect())
+    }
+
+    /// Where they are, by IANA's name of it, as far as the partner has told it (`saveUserProfiles`).
+    async fn time_zone(&self, ctx: &Context<'_>) -> Result<Option<&'static str>> {
+        let call = self.call(ctx)?;
+        Ok(user::hours(call.app, self.row).await?.zone.map(Tz::name))
+    }
+
+    /// When nothing leaves the inbox for them, as far as the partner has told it (`saveUserProfiles`).
+    async fn quiet(&self, ctx: &Context<'_>) -> Result<Option<QuietHours>> {
+        let call = self.call(ctx)?;
+        Ok(user::hours(call.app, self.row).await?.quiet.map(Into::into))
     }
 
     /// All types at once: unread counts and latest items, in one batched statement however many types or users are asked for.

@@ -98,11 +98,13 @@ impl MessageType {
         self.0.delivery.iter().map(Into::into).collect()
     }
 
-    /// What is wrong with the template, as `body: undefined value (line 3)`: it does not compile any more, or has failed on a
-    /// notification since this node last read the catalogue. Null where nothing is, and for users. SERVICE, ADMIN.
+    /// What is wrong with the template, as `body: undefined value (line 3)`, or with that of its letters, as `letter.html: …`: it does
+    /// not compile any more, or has failed on a notification since this node last read the catalogue. Null where nothing is, and for
+    /// users. SERVICE, ADMIN.
     async fn template_error(&self, ctx: &Context<'_>) -> Result<Option<String>> {
         let call = Call::of(ctx);
-        if self.0.template.is_none() || !STAFF.contains(&call.viewer.role) {
+        let has_some = self.0.template.is_some() || self.0.letter().is_some();
+        if !has_some || !STAFF.contains(&call.viewer.role) {
             return Ok(None);
         }
         Ok(Box::pin(catalogue::cached(call.app, call.tenant)).await?.template_flaw(&self.0.code))
@@ -123,12 +125,8 @@ pub enum DeliveryChannel {
 
 impl From<Kind> for DeliveryChannel {
     fn from(of: Kind) -> Self {
-        match of {
-            // Nothing leaves an inbox for an endpoint: those hear of events.
-            Kind::Webhook | Kind::Email => Self::Email,
-            Kind::WeChat => Self::WeChat,
-            Kind::WebPush => Self::WebPush,
-        }
+        // Nothing leaves an inbox for an endpoint: those hear of events.
+        Self::of(of).unwrap_or(Self::Email)
     }
 }
 
@@ -148,13 +146,8 @@ impl DeliveryChannel {
         match kind {
             Kind::Webhook => None,
             Kind::Email => Some(Self::Email),
-        }
-    }
-
-    /// The kind of lanes that lead there.
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::Email => Kind::Email,
+            Kind::WeChat => Some(Self::WeChat),
+            Kind::WebPush => Some(Self::WebPush),
         }
     }
 }
@@ -179,6 +172,8 @@ pub struct DeliveryRule {
     pub condition: DeliveryCondition,
     /// How long after publication.
     pub delay_seconds: i32,
+    /// What its letters say; null where they say what its items do, and of other channels.
+    pub letter: Option<Letter>,
     /// What the message is made of; null but for `WECHAT`.
     pub wechat: Option<WeChatTemplate>,
 }
@@ -216,6 +211,7 @@ impl From<&catalogue::DeliveryRule> for DeliveryRule {
             channel: of.kind.into(),
             condition: of.condition.into(),
             delay_seconds: int(of.delay_seconds),
+            letter: of.letter.clone().map(Letter::from),
             wechat: of.wechat.as_ref().map(Into::into),
         }
     }
@@ -233,6 +229,8 @@ pub struct DeliveryRuleInput {
     /// How long after publication; at most 2,592,000, which are 30 days.
     #[graphql(default_with = "Some(300)")]
     pub delay_seconds: Option<i32>,
+    /// What its letters say, of EMAIL alone; what its items do where it is left out.
+    pub letter: Option<LetterInput>,
     /// What the message is made of: needed for `WECHAT`, and for no other.
     pub wechat: Option<WeChatTemplateInput>,
 }
@@ -273,7 +271,46 @@ impl From<DeliveryRuleInput> for catalogue::DeliveryRule {
             condition: input.condition.map(Into::into).unwrap_or_default(),
             delay_seconds: input.delay_seconds.unwrap_or(300).into(),
             wechat: input.wechat.map(Into::into),
+            letter: input.letter.map(Into::into),
         }
+    }
+}
+
+/// MiniJinja templates of what letters say, with the same in scope as the type's own (`MessageTemplate`). Where one fails on a
+/// notification, `templateError` tells it, and the letter says what the item does.
+#[derive(SimpleObject)]
+#[graphql(name = "MessageLetter")]
+pub struct Letter {
+    /// Instead of the item's title. It is cut to 256 characters.
+    pub subject: Option<String>,
+    /// Instead of the item's body; the link follows it.
+    pub text: Option<String>,
+    /// Instead of the item's body in the HTML of the letter, between its heading and its button; what it speaks of is escaped in it.
+    pub html: Option<String>,
+}
+
+/// Templates of what letters say; at most 16 KiB each. One that does not compile is refused.
+#[derive(InputObject)]
+#[graphql(name = "MessageLetterInput")]
+pub struct LetterInput {
+    /// Instead of the item's title; the title where it is left out. It is cut to 256 characters.
+    pub subject: Option<String>,
+    /// Instead of the item's body; the body where it is left out. The link follows it.
+    pub text: Option<String>,
+    /// Instead of the item's body in the HTML of the letter, between its heading and its button; what it speaks of is escaped in it. Where
+    /// it is left out the text stands there.
+    pub html: Option<String>,
+}
+
+impl From<catalogue::LetterTemplate> for Letter {
+    fn from(of: catalogue::LetterTemplate) -> Self {
+        Self { subject: of.subject, text: of.text, html: of.html }
+    }
+}
+
+impl From<LetterInput> for catalogue::LetterTemplate {
+    fn from(of: LetterInput) -> Self {
+        Self { subject: of.subject, text: of.text, html: of.html }
     }
 }
 

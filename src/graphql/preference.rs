@@ -147,7 +147,7 @@ impl Given {
         Ok(Changes {
             actions: switches(self.actions, "resetActions", self.reset_actions)?,
             types: switches(self.types, "resetTypes", self.reset_types)?,
-            channels: channels.map(|((code, by), enabled)| (by.kind(), Change { code, enabled })).collect(),
+            channels: channels.map(|((code, by), enabled)| (by.into(), Change { code, enabled })).collect(),
         })
     }
 }

@@ -15,6 +15,7 @@ use super::siblings::Siblings;
 use crate::domain::lane::Kind;
 use crate::domain::user::{self, Contact, Profile, ProfileChange};
 use crate::mail;
+use crate::model::hours::{self, Quiet, TimeOfDay};
 use crate::model::wechat;
 
 /// The public profile of a user.
@@ -107,6 +108,10 @@ pub enum ProfileField {
     Locale,
     /// `contacts`.
     Contacts,
+    /// `timeZone`.
+    TimeZone,
+    /// `quiet`.
+    Quiet,
 }
 
 /// What to change of a user's profile; what is left out, or null, stays.
@@ -122,6 +127,11 @@ pub struct UserProfileInput {
     pub locale: Option<String>,
     /// Where they are reached outside: all of their addresses, five at the most. Nobody is shown them but the user, services and operators.
     pub contacts: Option<Vec<UserContactInput>>,
+    /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+    pub time_zone: Option<String>,
+    /// When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none. What falls due then goes out when
+    /// it is over, as far as it is still wanted; what is of mandatory types goes out at once.
+    pub quiet: Option<QuietHoursInput>,
     /// What to erase of it; nothing that is given as well.
     pub clear: Option<Vec<ProfileField>>,
 }
@@ -150,6 +160,37 @@ impl UserContactInput {
     }
 }
 
+/// Hours of each day in which nothing goes out to somebody.
+#[derive(InputObject)]
+pub struct QuietHoursInput {
+    /// A time of day, from `00:00` to `23:59`.
+    pub from: String,
+    /// Another time of day, up to which it is so. `22:00` to `07:00` goes over midnight.
+    pub to: String,
+}
+
+impl QuietHoursInput {
+    fn read(&self) -> crate::error::Result<Quiet> {
+        let (from, to) = (TimeOfDay::parse("from", &self.from)?, TimeOfDay::parse("to", &self.to)?);
+        Quiet::new(from, to)
+    }
+}
+
+/// Hours of each day in which nothing goes out to somebody.
+#[derive(SimpleObject)]
+pub struct QuietHours {
+    /// A time of day, such as `22:00`.
+    pub from: String,
+    /// The time of day at which they end.
+    pub to: String,
+}
+
+impl From<Quiet> for QuietHours {
+    fn from(of: Quiet) -> Self {
+        Self { from: of.from().to_string(), to: of.to().to_string() }
+    }
+}
+
 /// Where a user is reached outside.
 #[derive(SimpleObject)]
 pub struct UserContact {
@@ -175,11 +216,15 @@ impl UserProfileInput {
             of.read().map_err(|error| error.within(&format!("contacts[{place}]")))
         };
         let contacts = self.contacts.map(|all| all.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>());
+        let time_zone = self.time_zone.map(|name| hours::zone(&name)).transpose()?;
+        let quiet = self.quiet.map(|of| of.read().map_err(|error| error.within("quiet"))).transpose()?;
         Ok(ProfileChange {
             external_id: self.id.0,
             name: patching.change(ProfileField::Name, self.name)?,
             avatar_url: patching.change(ProfileField::AvatarUrl, self.avatar_url)?,
             locale: patching.change(ProfileField::Locale, self.locale)?,
+            time_zone: patching.change(ProfileField::TimeZone, time_zone)?,
+            quiet: patching.change(ProfileField::Quiet, quiet)?,
             contacts: patching.change(ProfileField::Contacts, contacts.transpose()?)?.map(Option::unwrap_or_default),
         })
     }

@@ -1,6 +1,6 @@
 //! How a letter looks in HTML.
 
-use minijinja::{Environment, context};
+use minijinja::{Environment, Value, context};
 use reqwest::Url;
 
 use super::language::{is_right_to_left, is_tag};
@@ -15,6 +15,8 @@ pub struct Page<'a> {
     pub title: &'a str,
     /// Plain text. What stands between blank lines is a paragraph.
     pub body: &'a str,
+    /// What stands there instead, as HTML that is taken as it is; the body is shown beside the subject all the same.
+    pub html: Option<&'a str>,
     /// Where the button leads, and what stands on it. Without one of http or https there is no button.
     pub link: Option<(&'a str, &'a str)>,
     /// Where the footer leads, and what stands there. Without one of http or https there is no footer.
@@ -23,7 +25,7 @@ pub struct Page<'a> {
     pub language: Option<&'a str>,
 }
 
-/// The page as HTML that a letter may have: everything is escaped, and nothing is fetched from anywhere.
+/// The page as HTML that a letter may have: all but `html` is escaped, and the layout fetches nothing from anywhere.
 ///
 /// Fails with `Internal` where the layout is broken.
 pub fn page(page: &Page<'_>) -> Result<String> {
@@ -39,6 +41,7 @@ pub fn page(page: &Page<'_>) -> Result<String> {
         title => page.title.to_owned(),
         preheader,
         paragraphs,
+        html => page.html.map(|html| Value::from_safe_string(html.to_owned())),
         link => page.link.and_then(of_web),
         unsubscribe => page.unsubscribe.and_then(of_web),
         language => language.to_owned(),

@@ -468,6 +468,7 @@ fn a_page_escapes_what_it_is_given() {
     let all = Page {
         title: "<b>Sale</b> & \"more\"",
         body: "One <script>alert(1)</script>\nsecond line\n\n \n\nTwo {{ 7 * 7 }}",
+        html: None,
         link: Some(("https://shop.example/?a=\"><script>&b=2", "Open \"it\"")),
         unsubscribe: Some(("https://tidings.example/u/x", "No more of these")),
         language: Some("en"),
@@ -483,6 +484,8 @@ fn a_page_escapes_what_it_is_given() {
     }
     let html = page(&Page { language: Some("ar\" onload=\"x"), body: "", ..all }).unwrap();
     assert!(html.contains("lang=\"en\"") && !html.contains("<p "), "{html}");
+    let html = page(&Page { html: Some("<b>Two</b>"), ..all }).unwrap();
+    assert!(html.contains("<b>Two</b>") && !html.contains("<p ") && html.contains("second line"), "{html}");
     for (language, direction) in
         [("ar-EG", "rtl"), ("he", "rtl"), ("FA", "rtl"), ("uz-Arab", "rtl"), ("ur-Latn", "ltr"), ("zh-Hans-CN", "ltr")]
     {

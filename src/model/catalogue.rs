@@ -11,7 +11,7 @@ use entity::preference::Scope;
 use serde_json::Value;
 
 use super::check;
-use super::template::{self, Template, Templates};
+use super::template::{self, LetterTemplate, Source, Template, Templates};
 use super::wechat::WeChatTemplate;
 use crate::error::{Error, Result};
 
@@ -48,7 +48,7 @@ impl Catalogue {
         let Parts { mut types, reasons, defaults, view_codes } = parts;
         types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
         let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
-        let codes = types.iter().filter(|kind| kind.template.is_some()).map(|kind| kind.code.clone());
+        let codes = types.iter().filter(|kind| kind.sources().next().is_some()).map(|kind| kind.code.clone());
         let templates = Templates::of(codes);
         let by_id = types.iter().map(|kind| (kind.id, kind.clone())).collect();
         Self { version, types, reasons, defaults, view_codes, templates, by_id }
@@ -75,9 +75,9 @@ impl Catalogue {
         self.view_codes.get(view_code).copied().unwrap_or_default()
     }
 
-    /// What is wrong with the template of the type with this code, if anything is.
+    /// What is wrong with a template of the type with this code, if anything is.
     pub fn template_flaw(&self, code: &str) -> Option<String> {
-        self.templates.flaw((code, self.message_type(code)?.template.as_ref()?))
+        self.message_type(code)?.sources().find_map(|source| self.templates.flaw(code, source))
     }
 
     /// The type with this row.
@@ -129,6 +129,8 @@ pub struct DeliveryRule {
     pub condition: Condition,
     /// From publication on.
     pub delay_seconds: i64,
+    /// Of mail alone.
+    pub letter: Option<LetterTemplate>,
     /// What is written, by WeChat, and by nothing else.
     pub wechat: Option<WeChatTemplate>,
 }
@@ -138,6 +140,11 @@ impl DeliveryRule {
         if !(0..=DELAY_SECONDS).contains(&self.delay_seconds) {
             let must = format!("must be from 0 to {DELAY_SECONDS}, which are 30 days");
             return Err(Error::bad_input("delaySeconds", must));
+        }
+        match (self.kind, &self.letter) {
+            (lane::Kind::Email, Some(letter)) => template::check(letter.sources())?,
+            (_, Some(_)) => return Err(Error::bad_input("letter", "is for the channel EMAIL alone")),
+            (_, None) => {}
         }
         match (self.kind, &self.wechat) {
             (lane::Kind::WeChat, Some(template)) => template.check().map_err(|error| error.within("wechat")),
@@ -152,6 +159,17 @@ impl MessageType {
     /// The rule for a kind of lane, where it has one.
     pub fn delivered_by(&self, kind: lane::Kind) -> Option<&DeliveryRule> {
         self.delivery.iter().find(|rule| rule.kind == kind)
+    }
+
+    /// What its letters say instead of what its items do.
+    pub fn letter(&self) -> Option<&LetterTemplate> {
+        self.delivered_by(lane::Kind::Email)?.letter.as_ref()
+    }
+
+    /// Those of its templates, and of its letters'.
+    fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        let own = self.template.iter().flat_map(Template::sources);
+        own.chain(self.letter().into_iter().flat_map(LetterTemplate::sources))
     }
 
     /// Refuses what is no type.
@@ -177,13 +195,34 @@ impl MessageType {
                 return Err(Error::bad_input(format!("delivery[{place}].channel"), "has a rule already"));
             }
         }
-        self.template
-            .as_ref()
-            .map_or(Ok(()), |template| template::check(template).map_err(|error| error.within("template")))
+        template::check(self.template.iter().flat_map(Template::sources)).map_err(|error| error.within("template"))
     }
 }
 
 /// A `field` names a type that there is not.
 pub fn no_type(field: &str, code: &str) -> Error {
     Error::bad_input(field, format!("names no message type: {code:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_of_mail_alone() {
+        let rule = |kind| DeliveryRule {
+            kind,
+            condition: Condition::IfUnread,
+            delay_seconds: 0,
+            letter: Some(LetterTemplate { subject: Some("x".into()), ..LetterTemplate::default() }),
+            wechat: None,
+        };
+        let save = |kind| {
+            let delivery = vec![rule(kind)];
+            MessageType { code: "order".into(), title: "Orders".into(), delivery, ..MessageType::default() }.check()
+        };
+        assert!(save(lane::Kind::Email).is_ok());
+        let refused = save(lane::Kind::Webhook).expect_err("there are no letters to a server");
+        assert!(matches!(&refused, Error::BadInput { field, .. } if field == "delivery[0].letter"), "{refused:?}");
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::catalogue::{Catalogue, MessageType};
 use super::channel::Target;
-use super::template::{Scene, ShownScene, TargetScene, Template, Text};
+use super::template::{Scene, ShownScene, Source, TargetScene, Text};
 use super::user::Profile;
 use crate::clock::Millis;
 
@@ -128,18 +128,23 @@ impl Content {
         self.render(Text::Link).or_else(|| self.own.link.clone())
     }
 
+    /// What letters say instead of what the item does; nothing where the type has no template for it, or it fails.
+    pub fn in_letters(&self, text: Text) -> Option<String> {
+        self.rendered_now(self.message_type.letter()?.source(text)?)
+    }
+
     fn render(&self, text: Text) -> Option<String> {
-        let template = self.message_type.template.as_ref()?;
+        let source = self.message_type.template.as_ref()?.source(text)?;
         let rendered = match text {
             Text::Title => &self.rendered.title,
             Text::Body => &self.rendered.body,
-            Text::Link => &self.rendered.link,
+            _ => &self.rendered.link,
         };
-        rendered.get_or_init(|| self.rendered_now(template, text)).clone()
+        rendered.get_or_init(|| self.rendered_now(source)).clone()
     }
 
-    fn rendered_now(&self, template: &Template, text: Text) -> Option<String> {
-        self.catalogue.templates.render((&self.message_type.code, template), text, &self.scene(None))
+    fn rendered_now(&self, source: Source<'_>) -> Option<String> {
+        self.catalogue.templates.render(&self.message_type.code, source, &self.scene(None))
     }
 
     /// What templates speak of that are written beside its own: the same, and what it shows.

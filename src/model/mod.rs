@@ -7,6 +7,7 @@ pub mod check;
 pub mod content;
 pub mod delivery;
 pub mod fingerprint;
+pub mod hours;
 pub mod item;
 pub mod notification;
 pub mod overview;

@@ -81,10 +81,10 @@ impl WeChatTemplate {
     /// What it takes to fill it; or in which field that is wrong, and why.
     pub fn compile(&self) -> Result<Fillable, (String, Flaw)> {
         let compiled = |(place, field): (usize, &Field)| {
-            let value = Compiled::of(&field.value).map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
+            let value = Compiled::plain(&field.value).map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
             Ok((field.name.clone(), value))
         };
-        let link = self.link.as_deref().map(Compiled::of).transpose().map_err(|flaw| ("link".to_owned(), flaw))?;
+        let link = self.link.as_deref().map(Compiled::plain).transpose().map_err(|flaw| ("link".to_owned(), flaw))?;
         Ok(Fillable { fields: self.fields.iter().enumerate().map(compiled).collect::<Result<_, _>>()?, link })
     }
 }

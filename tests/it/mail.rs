@@ -2,6 +2,8 @@
 
 mod inbox;
 mod model;
+mod quiet;
+mod template;
 mod wishes;
 
 use tidings::config::EgressConfig;

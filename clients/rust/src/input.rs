@@ -162,9 +162,23 @@ inputs! {
         /// Where they are reached outside: all of their addresses, five at the most.
         #[serde(skip_serializing_if = "Option::is_none")]
         contacts: Option<Vec<UserContactInput>>,
+        /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        time_zone: Option<String>,
+        /// When nothing leaves the inbox for them, by the clocks of `time_zone`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        quiet: Option<QuietHoursInput>,
         /// What to erase of it; nothing that is given as well.
         #[serde(skip_serializing_if = "Option::is_none")]
         clear: Option<Vec<ProfileField>>,
+    }
+
+    /// Hours of each day in which nothing goes out to somebody.
+    QuietHoursInput {
+        /// A time of day, from `00:00` to `23:59`.
+        from: String,
+        /// Another time of day, up to which it is so.
+        to: String,
     }
 
     /// All of a type: what is left out goes back to its default.
@@ -212,6 +226,22 @@ inputs! {
         /// How long after publication, in seconds; 300 where it is left out, at most 2,592,000, which are 30 days.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_seconds: Option<i32>,
+        /// What its letters say, of mail alone; what its items do where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        letter: Option<MessageLetterInput>,
+    }
+
+    /// Templates of what letters say; at most 16 KiB each. One that does not compile is refused.
+    MessageLetterInput {
+        /// Instead of the item's title.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+        /// Instead of the item's body.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// Instead of the item's body in the HTML of the letter.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        html: Option<String>,
     }
 
     /// Templates of a type; at most 16 KiB each. One that does not compile is refused.
@@ -425,6 +455,8 @@ pub enum ProfileField {
     Contacts,
     Locale,
     Name,
+    Quiet,
+    TimeZone,
 }
 
 impl Default for NotificationAudienceInput {

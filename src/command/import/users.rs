@@ -90,6 +90,8 @@ impl Table for Users {
             name: line.text("name")?.map(Some),
             avatar_url: line.text("avatarUrl")?.map(Some),
             locale: line.text("locale")?.map(Some),
+            time_zone: None,
+            quiet: None,
             contacts: line.text("email")?.map(|address| contact(&address)).transpose()?,
         };
         profile.check()?;

@@ -19,7 +19,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::catalogue::{DeliveryRule, MessageType, TYPES};
 use crate::model::check;
-use crate::model::template::Template;
+use crate::model::template::{LetterTemplate, Template};
 use crate::model::wechat::WeChatTemplate;
 
 /// What `save` makes of a type: all of it, for what is left out goes back to its default.
@@ -64,6 +64,7 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
     Rule::delete_of_tenant(tenant.id).filter(Column::TypeId.eq(of)).exec(txn).await?;
     let row = |rule: &DeliveryRule| {
         let wechat = rule.wechat.as_ref();
+        let letter = rule.letter.clone().unwrap_or_default();
         [
             of.into(),
             rule.kind.into(),
@@ -73,6 +74,9 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
             wechat.map(|of| of.id.clone()).into(),
             wechat.map(WeChatTemplate::fields_text).into(),
             wechat.and_then(|of| of.link.clone()).into(),
+            letter.subject.into(),
+            letter.text.into(),
+            letter.html.into(),
         ]
     };
     let columns = [
@@ -84,6 +88,9 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
         Column::WechatTemplate,
         Column::WechatFields,
         Column::WechatLink,
+        Column::LetterSubject,
+        Column::LetterText,
+        Column::LetterHtml,
     ];
     insert(txn, columns, rules.iter().map(row).collect(), Existing::Refused).await?;
     Ok(())
@@ -128,6 +135,14 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
         Ok(MessageType { delivery, ..MessageType::try_from(row)? })
     };
     types.map(with_rules).collect()
+}
+
+impl From<delivery_rule::Model> for DeliveryRule {
+    fn from(of: delivery_rule::Model) -> Self {
+        let letter = LetterTemplate { subject: of.letter_subject, text: of.letter_text, html: of.letter_html };
+        let letter = (letter != LetterTemplate::default()).then_some(letter);
+        Self { kind: of.kind, condition: of.sends, delay_seconds: of.delay_seconds, letter }
+    }
 }
 
 fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {

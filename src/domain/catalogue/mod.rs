@@ -27,7 +27,7 @@ use crate::database::ACQUIRE_TIMEOUT;
 use crate::error::{Error, Result};
 
 pub use crate::model::catalogue::{Catalogue, DeliveryRule, MessageType, Parts, TYPES};
-pub use crate::model::template::Template;
+pub use crate::model::template::{LetterTemplate, Template};
 pub use entity::message_type::ReadPolicy;
 pub use message_type::{TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};

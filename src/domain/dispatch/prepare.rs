@@ -23,7 +23,8 @@ pub struct Due<'a> {
 }
 
 /// What becomes of deliveries, in their order: in a few statements, whatever they are about. What was read, archived, taken back or is
-/// gone meanwhile is dropped, as is what somebody has no address for any more; the rest is written by `write`.
+/// gone meanwhile is dropped, as is what somebody has no address for any more; what comes in quiet hours is for later, unless its type is
+/// mandatory; the rest is written by `write`.
 pub async fn prepare<P>(
     app: &App,
     tenant: &Tenant,
@@ -43,15 +44,23 @@ pub async fn prepare<P>(
         .into_iter()
         .map(|item| ((item.contact_id, item.seq), item))
         .collect();
-    let mut one = |delivery: &Delivery| {
+    let there = |delivery: &Delivery| {
         let item = items.get(&(delivery.contact_id, delivery.seq?))?;
         let notification = shown.of(delivery.subject_id?)?;
         let rule = notification.message_type.delivered_by(lane.kind)?;
         let is_there = notification.status(now) == Status::Published;
-        let content = shown.content(notification);
-        (is_there && item.is_wanted(rule)).then(|| write(&Due { item, notification, rule, content: &content }))
+        (is_there && item.is_wanted(rule)).then_some((item, notification, rule))
     };
-    due.iter().map(|delivery| one(delivery).map_or(Ok(Prepared::Dropped), |of| of.map(Prepared::Ready))).collect()
+    let mut one = |delivery: &Delivery| {
+        let Some((item, notification, rule)) = there(delivery) else { return Ok(Prepared::Dropped) };
+        match item.quiet_until(now).filter(|_| !notification.message_type.mandatory) {
+            Some(until) => Ok(Prepared::Later(until)),
+            None => {
+                write(&Due { item, notification, rule, content: &shown.content(notification) }).map(Prepared::Ready)
+            }
+        }
+    };
+    due.iter().map(&mut one).collect()
 }
 
 fn distinct<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {

@@ -12,7 +12,10 @@ pub fn check_base(base: &str) -> Result<()> {
     }
     let url = reqwest::Url::parse(base).map_err(|_| Error::bad_input("linkBase", "must be a URL"))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::bad_input("linkBase", "must not have a name or password: whoever gets a link would read it"));
+        return Err(Error::bad_input(
+            "linkBase",
+            "must not have a name or password: whoever gets a link would read it",
+        ));
     }
     Ok(())
 }

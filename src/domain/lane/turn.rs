@@ -387,9 +387,11 @@ fn health(of: &Lane) -> Health {
     Health { failures: of.failures, open_until: of.open_until, failing_since: of.failing_since }
 }
 
-/// Writes what came of deliveries: of those that succeeded in one statement for each status, of the others one by one.
+/// Writes what came of deliveries: of those that succeeded in one statement for each status, of those that are for later in one for each
+/// instant, of the others one by one.
 async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -> Result<()> {
     let mut delivered: BTreeMap<Option<u16>, Vec<(i64, Millis)>> = BTreeMap::new();
+    let mut later: BTreeMap<Millis, Vec<i64>> = BTreeMap::new();
     let mut dropped = Vec::new();
     for Done { delivery, at, what } in done {
         match what {
@@ -398,12 +400,13 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
             }
             What::Answered(outcome) => write_failure(txn, delivery, outcome, *at).await?,
             What::Dropped => dropped.push(delivery.id),
-            What::Later(due_at) => {
-                let later = Deliveries::update_many().col_expr(Of::DueAt, Expr::val(*due_at));
-                let later = later.col_expr(Of::HappenedAt, Expr::val(*due_at));
-                later.filter(Of::Id.eq(delivery.id)).exec(txn).await?;
-            }
+            What::Later(due_at) => later.entry(*due_at).or_default().push(delivery.id),
         }
+    }
+    for (due_at, ids) in later {
+        let to = Deliveries::update_many().col_expr(Of::DueAt, Expr::val(due_at));
+        let to = to.col_expr(Of::HappenedAt, Expr::val(due_at));
+        to.filter(Of::Id.among(txn, &ids)).exec(txn).await?;
     }
     for (status, all) in delivered {
         for some in all.chunks(LIST) {

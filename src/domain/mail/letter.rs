@@ -7,6 +7,7 @@ use crate::domain::lane::{Lane, absolute};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::mail::{self, Words};
+use crate::model::template::Text;
 
 /// A letter that can be sent.
 #[derive(Debug)]
@@ -24,13 +25,16 @@ pub struct Message {
 /// What is due, as a letter.
 pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) -> Result<Message> {
     let (item, of) = (due.item, due.content);
-    let (title, body) = (of.title(), of.body().unwrap_or_default());
+    let title = of.in_letters(Text::LetterSubject).unwrap_or_else(|| of.title());
+    let body = of.in_letters(Text::LetterText).or_else(|| of.body()).unwrap_or_default();
+    let own_html = of.in_letters(Text::LetterHtml);
     let link = of.link().and_then(|link| absolute(lane, &link));
     let unsubscribe = unsubscribe::link(app, tenant, item.user_id, &due.notification.message_type);
     let words = Words::of(item.locale.as_deref());
     let html = mail::page(&mail::Page {
         title: &title,
         body: &body,
+        html: own_html.as_deref(),
         link: link.as_deref().map(|link| (link, title.as_str())),
         unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link)),
         language: item.locale.as_deref(),

@@ -3,6 +3,7 @@
 //! A part is a read that leaves nothing behind. Where one is cut off it is asked for again, and whoever has its `next` goes on
 //! from there, on any node, whenever they like.
 
+use chrono_tz::Tz;
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +23,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
+use crate::model::hours::Quiet;
 use crate::model::{check, seal, slice};
 
 /// Rows of all lists in one part.
@@ -105,12 +107,16 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
     let groups = channel::groups_of(app, tenant, profile.id).await?;
     let contacts = user::contacts(app, profile.id).await?;
     let browsers = push::browsers(app, profile.id).await?;
+    let hours = user::hours(app, profile.id).await?;
+    let quiet = |of: Quiet| json!({ "from": of.from().to_string(), "to": of.to().to_string() });
     let switches = |of: &[Preference]| of.iter().map(switch).collect::<Vec<_>>();
     Ok(Map::from_iter([
         ("id".into(), json!(profile.external_id)),
         ("name".into(), json!(profile.name)),
         ("avatarUrl".into(), json!(profile.avatar_url)),
         ("locale".into(), json!(profile.locale)),
+        ("timeZone".into(), json!(hours.zone.map(Tz::name))),
+        ("quiet".into(), json!(hours.quiet.map(quiet))),
         ("contacts".into(), contacts.iter().map(contact).collect()),
         ("pushSubscriptions".into(), browsers.iter().map(browser).collect()),
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),

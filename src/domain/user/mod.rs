@@ -7,6 +7,7 @@ mod statement;
 
 use std::collections::HashMap;
 
+use chrono_tz::Tz;
 use entity::ids::UserId;
 use entity::prelude::*;
 use entity::user::{Column, Entity as User};
@@ -18,6 +19,7 @@ use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
+use crate::model::hours::{Hours, Quiet};
 
 pub use crate::model::user::{By, Profile};
 pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
@@ -33,6 +35,8 @@ pub struct ProfileChange {
     pub name: Option<Option<String>>,
     pub avatar_url: Option<Option<String>>,
     pub locale: Option<Option<String>>,
+    pub time_zone: Option<Option<Tz>>,
+    pub quiet: Option<Option<Quiet>>,
     /// All of them; where it is left out they stay.
     pub contacts: Option<Vec<Contact>>,
 }
@@ -50,6 +54,13 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
         head(&app.db.read, tenant).await?;
     }
     Ok(profiles)
+}
+
+/// When a user may be reached.
+pub async fn hours(app: &App, user: UserId) -> Result<Hours> {
+    let of = User::of_user(user).select_only().columns([Column::TimeZone, Column::QuietFrom, Column::QuietTo]);
+    let kept = of.into_tuple::<(Option<String>, Option<i64>, Option<i64>)>().one(&app.db.read).await?;
+    Ok(kept.map(|(zone, from, to)| Hours::kept(zone.as_deref(), (from, to))).unwrap_or_default())
 }
 
 /// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
@@ -103,6 +114,13 @@ async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &Pro
             save = save.col_expr(column, Expr::val(value.clone()));
         }
     }
+    if let Some(zone) = change.time_zone {
+        save = save.col_expr(Column::TimeZone, Expr::val(zone.map(Tz::name)));
+    }
+    if let Some(quiet) = change.quiet {
+        let (from, to) = quiet.map(|quiet| (quiet.from().minutes(), quiet.to().minutes())).unzip();
+        save = save.col_expr(Column::QuietFrom, Expr::val(from)).col_expr(Column::QuietTo, Expr::val(to));
+    }
     if save.exec(txn).await?.rows_affected == 0 {
         return lost(txn, tenant).await;
     }
@@ -129,13 +147,14 @@ impl ProfileChange {
         Ok(())
     }
 
-    /// Whether a profile has it already, as far as one can say: of addresses it says nothing.
+    /// Whether a profile has it already, as far as one can say: of addresses and hours it says nothing.
     pub fn is_in(&self, profile: &Profile) -> bool {
         let fields =
             [(&self.name, &profile.name), (&self.avatar_url, &profile.avatar_url), (&self.locale, &profile.locale)];
         let is_in = |(change, is): (&Option<Option<String>>, &Option<String>)| {
             change.as_ref().is_none_or(|change| change == is)
         };
-        self.contacts.is_none() && fields.into_iter().all(is_in)
+        let is_more = self.contacts.is_some() || self.time_zone.is_some() || self.quiet.is_some();
+        !is_more && fields.into_iter().all(is_in)
     }
 }

@@ -9,6 +9,7 @@ use croner::parser::{CronParser, Seconds, Year};
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
+use crate::model::hours;
 
 /// The shortest time from one scan to the next that may be asked for.
 const SHORTEST: Duration = Duration::from_secs(10);
@@ -27,7 +28,7 @@ pub enum Schedule {
 impl Schedule {
     /// Cron of five fields in a time zone of IANA's list, or `@every` and a number of `s`, `m` or `h`.
     pub fn parse(text: &str, zone: &str) -> Result<Self> {
-        let zone: Tz = zone.parse().map_err(|_| Error::bad_input("timeZone", format!("is no time zone: {zone:?}")))?;
+        let zone = hours::zone(zone)?;
         if let Some(period) = text.strip_prefix("@every") {
             return every(period.trim()).map(Self::Every);
         }

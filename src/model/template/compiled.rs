@@ -9,6 +9,7 @@ use super::flaw::Flaw;
 use super::guard::guarded;
 use super::scene::Scene;
 use super::sink::Sink;
+use super::source::Source;
 use crate::model::check::BODY_BYTES;
 
 /// The most bytes that a text may become.
@@ -19,12 +20,11 @@ const LEAST: usize = 11 * 1024;
 /// What each token makes it take at the most, in bytes.
 const TOKEN: usize = 160;
 
-/// The only one in its environment.
-const NAME: &str = "text";
-
 /// A source that can be rendered.
 pub struct Compiled {
     environment: Environment<'static>,
+    /// Of the only one in it.
+    name: &'static str,
     /// The names that it looks up.
     names: BTreeSet<String>,
     weight: usize,
@@ -32,12 +32,21 @@ pub struct Compiled {
 
 impl Compiled {
     /// It, or why there is none.
-    pub fn of(source: &str) -> Result<Self, Flaw> {
+    pub fn of(source: Source<'_>) -> Result<Self, Flaw> {
+        Self::named(source.text.name(), source.source)
+    }
+
+    /// The same of a text that is none of a type's or its letters'.
+    pub fn plain(source: &str) -> Result<Self, Flaw> {
+        Self::named("text", source)
+    }
+
+    fn named(name: &'static str, source: &str) -> Result<Self, Flaw> {
         let guarded = guarded(source)?;
         let weight = LEAST + TOKEN * guarded.tokens + guarded.source.len();
         let mut environment = environment();
-        environment.add_template_owned(NAME, guarded.source).map_err(|error| Flaw::of_source(&error))?;
-        Ok(Self { environment, names: guarded.names, weight })
+        environment.add_template_owned(name, guarded.source).map_err(|error| Flaw::of_source(&error))?;
+        Ok(Self { environment, name, names: guarded.names, weight })
     }
 
     /// About how many bytes it takes.
@@ -48,7 +57,7 @@ impl Compiled {
     /// What it says of a scene.
     pub fn render(&self, scene: &Scene<'_>) -> Result<String, Flaw> {
         let mut sink = Sink::with(ROOM);
-        let template = self.environment.get_template(NAME);
+        let template = self.environment.get_template(self.name);
         template
             .and_then(|template| template.render_captured_to(scene.values(&self.names), &mut sink).map(drop))
             .map_err(|error| Flaw::of_rendering(&error))?;

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{
-    Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter, filters, tests,
+    Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, default_auto_escape_callback,
+    escape_formatter, filters, tests,
 };
 
 use super::marks;
@@ -75,6 +76,7 @@ fn build() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_fuel(Some(FUEL));
     environment.set_formatter(print);
+    environment.set_auto_escape_callback(default_auto_escape_callback);
     marks::add(&mut environment);
     add_filters(&mut environment);
     add_tests(&mut environment);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::compiled::Compiled;
 use super::flaw::Flaw;
 use super::scene::Scene;
+use super::source::Source;
 
 /// About how many bytes the compiled texts of a catalogue may take: 300 ordinary ones do. One that finds no room is compiled
 /// whenever it is rendered, which takes less than a millisecond.
@@ -22,7 +23,7 @@ pub struct Known {
 
 impl Known {
     /// What it says of a scene. `kept` is what the compiled texts of its catalogue take.
-    pub fn render(&self, source: &str, scene: &Scene<'_>, kept: &AtomicUsize) -> Result<String, Flaw> {
+    pub fn render(&self, source: Source<'_>, scene: &Scene<'_>, kept: &AtomicUsize) -> Result<String, Flaw> {
         match self.compiled(source, kept) {
             Ok(Some(compiled)) => compiled.render(scene),
             Ok(None) => Compiled::of(source)?.render(scene),
@@ -36,11 +37,11 @@ impl Known {
     }
 
     /// What is wrong with it, as far as that is known.
-    pub fn flaw(&self, source: &str, kept: &AtomicUsize) -> Option<&Flaw> {
+    pub fn flaw(&self, source: Source<'_>, kept: &AtomicUsize) -> Option<&Flaw> {
         self.compiled(source, kept).as_ref().err().or_else(|| self.failed.get())
     }
 
-    fn compiled(&self, source: &str, kept: &AtomicUsize) -> &Result<Option<Compiled>, Flaw> {
+    fn compiled(&self, source: Source<'_>, kept: &AtomicUsize) -> &Result<Option<Compiled>, Flaw> {
         self.compiled.get_or_init(|| {
             let compiled = Compiled::of(source)?;
             let weight = compiled.weight();

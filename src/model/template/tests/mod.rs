@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::compiled::ROOM;
 use super::known::Known;
-use super::{Scene, TargetScene, Template, Text, check};
+use super::{Scene, Source, TargetScene, Text, check};
 
 /// Half of a worker's stack. Threads of the tests have 2 MiB as well.
 const STACK: usize = 1024 * 1024;
@@ -36,11 +36,12 @@ impl std::fmt::Display for Outcome {
 fn outcome(source: &str, params: &Json) -> Outcome {
     let (source, params) = (source.to_owned(), params.clone());
     let work = move || {
-        let saved = check(&Template { title: "x".into(), body: Some(source.clone()), link: None });
+        let source = Source { text: Text::Body, source: &source };
+        let saved = check(std::iter::once(source));
         let (stored, kept) = (Known::default(), AtomicUsize::new(0));
-        let is_sound = stored.flaw(&source, &kept).is_none();
-        let text = stored.render(&source, &scene(&params), &kept);
-        assert!(is_sound || saved.is_err() && text.is_err(), "what cannot be read is not saved: {source}");
+        let is_sound = stored.flaw(source, &kept).is_none();
+        let text = stored.render(source, &scene(&params), &kept);
+        assert!(is_sound || saved.is_err() && text.is_err(), "what cannot be read is not saved: {source:?}");
         match (saved, text) {
             (Err(why), _) => Outcome::Refused(why.to_string()),
             (_, Ok(text)) => Outcome::Shown(text),
@@ -142,7 +143,7 @@ fn what_fails_on_a_notification_is_told_without_what_is_in_it() {
 fn a_text_is_as_long_as_one_that_is_sent() {
     let params = json!({ "text": "é".repeat(ROOM / 2) });
     let shown = |text: Text, source: &str| {
-        let rendered = Known::default().render(source, &scene(&params), &AtomicUsize::new(0));
+        let rendered = Known::default().render(Source { text, source }, &scene(&params), &AtomicUsize::new(0));
         text.shown(&rendered.ok()?)
     };
     assert_eq!(shown(Text::Title, "{{ params.text }}"), Some("é".repeat(255) + "…"));

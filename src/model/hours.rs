@@ -1,0 +1,192 @@
+//! Times of day, as the clocks of a place show them.
+
+use std::fmt::{Display, Formatter};
+
+use chrono::{DateTime, NaiveDate, TimeZone, Utc};
+use chrono_tz::{GapInfo, Tz};
+
+use crate::clock::Millis;
+use crate::error::{Error, Result};
+
+/// A time of day: minutes since midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeOfDay(u32);
+
+impl TimeOfDay {
+    /// From `00:00` to `23:59`.
+    pub fn parse(field: &str, text: &str) -> Result<Self> {
+        let number =
+            |text: &str| text.parse().ok().filter(|_| text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit()));
+        let parts = text.split_once(':').and_then(|(hour, minute)| number(hour).zip(number(minute)));
+        let at = parts.filter(|(hour, minute): &(u32, u32)| *hour < 24 && *minute < 60);
+        let at = at.map(|(hour, minute)| Self(hour * 60 + minute));
+        at.ok_or_else(|| Error::bad_input(field, "must be a time of day from 00:00 to 23:59, such as 22:30"))
+    }
+
+    /// As the database keeps it.
+    pub fn minutes(self) -> i64 {
+        self.0.into()
+    }
+
+    /// As the database has kept it.
+    pub fn of_minutes(minutes: i64) -> Option<Self> {
+        u32::try_from(minutes).ok().filter(|minutes| *minutes < 24 * 60).map(Self)
+    }
+}
+
+impl Display for TimeOfDay {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:02}:{:02}", self.0 / 60, self.0 % 60)
+    }
+}
+
+/// A time zone of IANA's list.
+pub fn zone(name: &str) -> Result<Tz> {
+    name.parse().map_err(|_| Error::bad_input("timeZone", format!("is no time zone: {name:?}")))
+}
+
+/// The day on which an instant is.
+fn day(zone: Tz, at: Millis) -> Option<NaiveDate> {
+    Some(DateTime::<Utc>::from_timestamp_millis(at)?.with_timezone(&zone).date_naive())
+}
+
+/// When clocks show a time of a day. Where they go back it is the first of both times; where they go forward over it, when they have.
+fn instant(zone: Tz, day: NaiveDate, at: TimeOfDay) -> Option<Millis> {
+    let shown = day.and_hms_opt(at.0 / 60, at.0 % 60, 0)?;
+    let found = zone.from_local_datetime(&shown).earliest().or_else(|| GapInfo::new(&shown, &zone)?.end);
+    Some(found?.timestamp_millis())
+}
+
+/// Hours of each day in which nothing is to go out to somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quiet {
+    from: TimeOfDay,
+    to: TimeOfDay,
+}
+
+impl Quiet {
+    /// From a time of day until the next time that clocks show the other.
+    pub fn new(from: TimeOfDay, to: TimeOfDay) -> Result<Self> {
+        if from == to {
+            return Err(Error::bad_input("to", "must be another time of day than `from`"));
+        }
+        Ok(Self { from, to })
+    }
+
+    pub fn from(self) -> TimeOfDay {
+        self.from
+    }
+
+    pub fn to(self) -> TimeOfDay {
+        self.to
+    }
+
+    /// When they end, where they have begun.
+    pub fn until(self, zone: Tz, now: Millis) -> Option<Millis> {
+        let today = day(zone, now)?;
+        // Where clocks go back over midnight, those of tomorrow may have begun.
+        [today.pred_opt()?, today, today.succ_opt()?].into_iter().find_map(|day| {
+            let last = if self.from < self.to { day } else { day.succ_opt()? };
+            let (begin, end) = (instant(zone, day, self.from)?, instant(zone, last, self.to)?);
+            (begin <= now && now < end).then_some(end)
+        })
+    }
+}
+
+/// When somebody may be reached, as far as it was said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hours {
+    pub zone: Option<Tz>,
+    pub quiet: Option<Quiet>,
+}
+
+impl Hours {
+    /// As the database has kept them.
+    pub fn kept(zone: Option<&str>, quiet: (Option<i64>, Option<i64>)) -> Self {
+        let at = |minutes: Option<i64>| TimeOfDay::of_minutes(minutes?);
+        let quiet = at(quiet.0).zip(at(quiet.1)).and_then(|(from, to)| Quiet::new(from, to).ok());
+        Self { zone: zone.and_then(|name| name.parse().ok()), quiet }
+    }
+
+    /// When quiet hours end, where they have begun: by clocks of UTC where nobody has said of where.
+    pub fn quiet_until(self, now: Millis) -> Option<Millis> {
+        self.quiet?.until(self.zone.unwrap_or(Tz::UTC), now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Millis {
+        DateTime::parse_from_rfc3339(text).expect("it is an instant").timestamp_millis()
+    }
+
+    fn time(text: &str) -> TimeOfDay {
+        TimeOfDay::parse("at", text).expect("it is a time of day")
+    }
+
+    /// When quiet hours end that have begun, as the clocks of the place show it; nothing where they have not.
+    fn until(zone: &str, from: &str, to: &str, now: &str) -> String {
+        let zone: Tz = zone.parse().expect("it is a zone");
+        let quiet = Quiet::new(time(from), time(to)).expect("they are hours");
+        let until = quiet.until(zone, at(now)).map(|until| {
+            assert!(until > at(now), "an end that has passed would be looked at for ever");
+            let until = DateTime::<Utc>::from_timestamp_millis(until).expect("it is an instant");
+            until.with_timezone(&zone).format("%m-%d %H:%M %z").to_string()
+        });
+        until.unwrap_or_default()
+    }
+
+    #[test]
+    fn quiet_hours_go_over_midnight_by_the_clocks_of_the_place() {
+        let york = |now| until("America/New_York", "22:00", "07:00", now);
+        assert_eq!(york("2026-01-15T02:59:59Z"), "");
+        assert_eq!(york("2026-01-15T03:00:00Z"), "01-15 07:00 -0500");
+        assert_eq!(york("2026-01-15T11:59:59Z"), "01-15 07:00 -0500");
+        assert_eq!(york("2026-01-15T12:00:00Z"), "");
+        let noon = |now| until("Asia/Kathmandu", "12:00", "13:30", now);
+        assert_eq!(noon("2026-01-15T06:14:59Z"), "");
+        assert_eq!(noon("2026-01-15T06:15:00Z"), "01-15 13:30 +0545");
+        assert_eq!(noon("2026-01-15T07:45:00Z"), "");
+    }
+
+    #[test]
+    fn they_end_once_a_day_when_clocks_change() {
+        // Forward in the middle of them: an hour shorter, and the same end.
+        assert_eq!(until("Europe/Berlin", "22:00", "07:00", "2026-03-28T21:00:00Z"), "03-29 07:00 +0200");
+        // Forward over their end: it comes when they have; over their beginning: they begin then.
+        assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-03-29T00:59:00Z"), "03-29 03:00 +0200");
+        assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-03-29T00:59:00Z"), "");
+        assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-03-29T01:00:00Z"), "03-29 06:00 +0200");
+        assert_eq!(until("Europe/Berlin", "02:10", "02:50", "2026-03-29T01:00:00Z"), "", "all of them are left out");
+        // Back over their end: at the first of both.
+        assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-10-25T00:29:00Z"), "10-25 02:30 +0200");
+        assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-10-25T00:30:00Z"), "");
+        assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-10-25T01:10:00Z"), "", "and not again");
+        // Back over their beginning: from the first of both on.
+        assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-10-25T00:30:00Z"), "10-25 06:00 +0100");
+        assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-10-25T01:10:00Z"), "10-25 06:00 +0100");
+        // Back over midnight, from 00:01 to 23:01.
+        assert_eq!(until("America/St_Johns", "00:00", "06:00", "2010-11-07T02:30:30Z"), "11-07 06:00 -0330");
+        assert_eq!(until("America/St_Johns", "00:00", "06:00", "2010-11-07T02:40:00Z"), "11-07 06:00 -0330");
+        // Over a day that there was not.
+        assert_eq!(until("Pacific/Apia", "22:00", "07:00", "2011-12-30T09:00:00Z"), "12-31 00:00 +1400");
+        assert_eq!(until("Pacific/Apia", "22:00", "07:00", "2011-12-30T10:00:00Z"), "12-31 07:00 +1400");
+    }
+
+    #[test]
+    fn what_is_no_time_of_day_is_refused() {
+        for text in ["24:00", "7:00", "07:60", "07:0", "0700", "", "07:00:00", "+7:00", "07:+1", "é:00", " 07:00"] {
+            assert!(TimeOfDay::parse("at", text).is_err(), "{text}");
+        }
+        for text in ["00:00", "07:05", "23:59"] {
+            assert_eq!(
+                (time(text).to_string(), TimeOfDay::of_minutes(time(text).minutes())),
+                (text.into(), Some(time(text)))
+            );
+        }
+        assert!(TimeOfDay::of_minutes(1440).is_none() && Quiet::new(time("07:00"), time("07:00")).is_err());
+        assert!(zone("Mars/Olympus").is_err() && zone("Europe/Berlin").is_ok());
+    }
+}
