@@ -20,6 +20,7 @@ mod m20261123_000018_look_of_types;
 mod m20261123_000019_rules;
 mod m20261123_000020_lanes;
 mod m20261123_000021_mail;
+mod m20261123_000025_events_of_items;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -46,6 +47,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000019_rules,
     m20261123_000020_lanes,
     m20261123_000021_mail,
+    m20261123_000025_events_of_items,
 ];
 
 /// The names of all migrations, oldest first.

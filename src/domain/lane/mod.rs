@@ -38,7 +38,7 @@ pub use list::{Filter, Page, delivery, page};
 pub use log::{Told, write};
 pub use place::{anew, changed, delete, end_of_log, pause, resume};
 pub use replay::{Replay, replay};
-pub use show::{count, many, pending, resting_until};
+pub use show::{Figures, by_notification, count, many, pending, resting_until};
 pub use statement::{Waiting, waiting};
 pub use sweep::{renew_secrets, sweep};
 pub use turn::{Ended, run};

@@ -23,6 +23,15 @@ pub enum OutboundChannel {
     Email,
 }
 
+impl From<lane::Kind> for OutboundChannel {
+    fn from(of: lane::Kind) -> Self {
+        match of {
+            lane::Kind::Webhook => Self::Webhook,
+            lane::Kind::Email => Self::Email,
+        }
+    }
+}
+
 /// An event on its way to an endpoint or a user, or what came of it.
 #[derive(Clone)]
 pub struct OutboundDelivery(Box<Delivery>);
@@ -66,7 +75,7 @@ impl OutboundDelivery {
 
     /// The `id` of the `SentNotification` that it is about, where it is about one.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
-        let id = self.0.subject_id.filter(|_| self.0.event != Event::Disabled)?;
+        let id = self.0.subject_id.filter(|_| Event::OF_NOTIFICATIONS.contains(&self.0.event))?;
         Some(ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, id)))
     }
 

@@ -2,6 +2,7 @@
 
 mod delivery;
 mod delivery_input;
+mod figures;
 mod mail;
 mod webhook;
 mod webhook_input;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::seal::Kind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
+pub use figures::{NotificationDeliveries, SharedFigures};
 pub use mail::{MailMutation, MailQuery};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 
