@@ -8,6 +8,7 @@ use tidings::clock::Agreed;
 use tidings::config::operations::Operations;
 use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig};
 use tidings::database::{self, Database};
+use tidings::domain::lane;
 use tidings::egress::Egress;
 use tidings::error::{Error, Result};
 use tidings::source::{Failure, FailureKind, Source, Sources};
@@ -156,6 +157,20 @@ async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     findings.note("migrations", migrations(db).await);
     findings.note("connections", connections(config, db).await);
     findings.note("clock", clock(config, db).await);
+    let is_up_to_date = db.migrations().await.is_ok_and(|all| all.check().is_ok() && all.pending.is_empty());
+    // What is wrong with the keys is said of `secrets`.
+    if let Ok(vault) = Vault::new(&config.keys)
+        && is_up_to_date
+    {
+        match lane::examine(db, &vault, config.clock().now()).await {
+            Ok(tenants) => {
+                for (code, of) in tenants {
+                    findings.note(format!("tenant {code}"), of.told());
+                }
+            }
+            Err(error) => findings.note("tenants", Err(error)),
+        }
+    }
 }
 
 /// Whether the URL for what does not go through the pooler leads to the same database.

@@ -9,6 +9,7 @@
 
 mod disable;
 mod due;
+mod examine;
 mod lease;
 mod list;
 mod log;
@@ -19,7 +20,7 @@ mod statement;
 mod sweep;
 mod turn;
 
-use entity::ids::Seq;
+use entity::ids::{Seq, TenantId};
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 
@@ -33,6 +34,7 @@ use crate::model::alarm::Alarm;
 pub use disable::wake;
 pub use entity::delivery::{Event, Model as Delivery, State as DeliveryState};
 pub use entity::lane::{Kind, Model as Lane, State};
+pub use examine::{Examined, examine};
 pub use lease::{Lease, lock_all};
 pub use list::{Filter, Page, delivery, page};
 pub use log::{Told, write};
@@ -211,5 +213,9 @@ pub fn alarm_of(lane: &Lane) -> Option<Alarm> {
 
 /// As what the secrets of a lane are sealed.
 pub fn owner(tenant: &Tenant, lane: i64) -> String {
-    format!("{}/lane/{lane}", tenant.id)
+    owner_within(tenant.id, lane)
+}
+
+fn owner_within(tenant: TenantId, lane: i64) -> String {
+    format!("{tenant}/lane/{lane}")
 }
