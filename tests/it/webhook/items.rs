@@ -140,6 +140,21 @@ on_every_database! {
         other.app.db.close().await;
     }
 
+    async fn a_node_that_dies_while_it_counts_tells_nothing_twice(app) {
+        app.admin().define_type("news").await;
+        let receiver = reader(app).await;
+        app.service().announce("news", everyone(), "x").await;
+        app.user("ada").overview().await;
+        app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        app.panic_at("DELETE FROM tally WHERE");
+        let node = app.app.clone();
+        assert!(tokio::spawn(async move { count(&node).await }).await.is_err());
+        let written = "SELECT (SELECT COUNT(*) FROM webhook_batch) + (SELECT COUNT(*) FROM delivery) AS many";
+        assert_eq!(number(app, written).await, 0, "nothing was written without what was counted");
+        tell(app, &Lanes::default()).await;
+        assert_eq!(told(app, &receiver.take()).await, ["ada: x"]);
+    }
+
     async fn who_was_erased_is_left_out_of_what_is_tried_again(app) {
         app.admin().define_type("news").await;
         let receiver = reader(app).await;
