@@ -22,9 +22,14 @@ pub enum Event {
     Disabled = 4,
     /// Somebody tries the endpoint.
     Ping = 5,
+    /// Users have read items.
+    Read = 6,
 }
 
 impl Event {
+    /// Those that are about a notification.
+    pub const OF_NOTIFICATIONS: [Self; 4] = [Self::Published, Self::Retracted, Self::Amended, Self::Expired];
+
     /// Its bit among those that an endpoint wants.
     pub fn bit(self) -> i64 {
         1 << (self as i64)
@@ -55,7 +60,7 @@ pub struct Model {
     /// To whom, where it goes to a user; 0 where it does not.
     pub contact_id: i64,
     pub event: Event,
-    /// The number of the notification, or of the endpoint that was disabled.
+    /// The number of the notification, of the endpoint that was disabled, or of the batch of what was read.
     pub subject_id: Option<i64>,
     /// The place in the log by which it is there once; nothing where the log does not tell of it.
     pub seq: Option<Seq>,

@@ -41,3 +41,4 @@ pub mod user;
 pub mod view;
 pub mod view_code;
 pub mod view_visit;
+pub mod webhook_batch;

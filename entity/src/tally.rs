@@ -2,7 +2,7 @@
 
 use sea_orm::entity::prelude::*;
 
-use crate::ids::{Seq, TenantId};
+use crate::ids::{Seq, TenantId, UserId};
 use crate::statement::OfTenant;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -15,6 +15,10 @@ pub struct Model {
     pub delivered: i64,
     /// Negative where it was marked unread.
     pub was_read: i64,
+    /// Who has read it, where webhooks may be told; 0 where they are not.
+    pub reader_id: UserId,
+    /// When; milliseconds since 1970.
+    pub happened_at: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

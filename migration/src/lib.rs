@@ -23,6 +23,7 @@ mod m20261123_000021_mail;
 mod m20261123_000022_wechat;
 mod m20261123_000023_push;
 mod m20261123_000024_letters;
+mod m20261123_000025_events_of_items;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -52,6 +53,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000022_wechat,
     m20261123_000023_push,
     m20261123_000024_letters,
+    m20261123_000025_events_of_items,
 ];
 
 /// The names of all migrations, oldest first.

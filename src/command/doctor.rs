@@ -8,7 +8,7 @@ use tidings::clock::Agreed;
 use tidings::config::operations::Operations;
 use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig};
 use tidings::database::{self, Database};
-use tidings::domain::mail;
+use tidings::domain::{lane, mail};
 use tidings::egress::Egress;
 use tidings::error::{Error, Result};
 use tidings::source::{Failure, FailureKind, Source, Sources};
@@ -160,6 +160,20 @@ async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     if config.public.url.is_none() && mail::has_relays(db).await.unwrap_or_default() {
         let hint = "letters go out without a link to unsubscribe, for TIDINGS_PUBLIC_URL is not set";
         findings.note("mail", Ok(hint.into()));
+    }
+    let is_up_to_date = db.migrations().await.is_ok_and(|all| all.check().is_ok() && all.pending.is_empty());
+    // What is wrong with the keys is said of `secrets`.
+    if let Ok(vault) = Vault::new(&config.keys)
+        && is_up_to_date
+    {
+        match lane::examine(db, &vault, config.clock().now()).await {
+            Ok(tenants) => {
+                for (code, of) in tenants {
+                    findings.note(format!("tenant {code}"), of.told());
+                }
+            }
+            Err(error) => findings.note("tenants", Err(error)),
+        }
     }
 }
 

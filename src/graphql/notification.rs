@@ -1,12 +1,15 @@
 //! What was sent.
 
+use std::sync::Arc;
+
 use async_graphql::{Context, Enum, ID, Json, Object, Result, SimpleObject};
 use serde_json::{Map, Value};
 
 use super::catalogue::MessageType;
 use super::channel::{Group, Groups, Target};
-use super::context::Call;
+use super::context::{Call, STAFF};
 use super::inbox::NotificationKind;
+use super::outbound::{NotificationDeliveries, SharedFigures};
 use super::scalars::{Instant, int};
 use super::siblings::Siblings;
 use super::user::User;
@@ -43,15 +46,17 @@ pub struct NotificationStats {
 pub struct Notification {
     of: Box<notification::Notification>,
     sender: Option<User>,
+    figures: Arc<SharedFigures>,
 }
 
 impl Notification {
-    /// Several that were sent together, whose senders are read together.
+    /// Several that were sent together, whose senders and figures are read together.
     pub fn list(all: Vec<notification::Notification>) -> Vec<Self> {
         let siblings = Siblings::of(all.iter().filter_map(|of| of.sender).collect());
+        let figures = SharedFigures::of(all.iter().map(|of| of.id).collect());
         let list = all.into_iter().map(|of| {
             let sender = of.sender.map(|sender| User::among(&siblings, sender));
-            Self { of: Box::new(of), sender }
+            Self { of: Box::new(of), sender, figures: figures.clone() }
         });
         list.collect()
     }
@@ -59,7 +64,8 @@ impl Notification {
     /// One by itself.
     pub fn alone(of: notification::Notification) -> Self {
         let sender = of.sender.map(User::alone);
-        Self { of: Box::new(of), sender }
+        let figures = SharedFigures::of(vec![of.id]);
+        Self { of: Box::new(of), sender, figures }
     }
 }
 
@@ -175,6 +181,12 @@ impl Notification {
             delivered_count: number(self.of.delivered_count),
             read_count: number(self.of.read_count),
         }
+    }
+
+    /// What came of its deliveries to the outside, by channel; one without any is left out. They are counted while they are kept: for the
+    /// retention window, and as long as their endpoint or relay is there. SERVICE, ADMIN.
+    async fn deliveries(&self, ctx: &Context<'_>) -> Result<Vec<NotificationDeliveries>> {
+        self.figures.get(Call::by(ctx, STAFF)?, self.of.id).await
     }
 }
 

@@ -17,13 +17,14 @@ const OPEN: (Millis, Millis) = (30_000, 900_000);
 pub const HOPELESS: Millis = 432_000_000;
 
 /// All events, by the names that receivers see.
-pub const EVENTS: [(Event, &str); 6] = [
+pub const EVENTS: [(Event, &str); 7] = [
     (Event::Published, "notification.published"),
     (Event::Retracted, "notification.retracted"),
     (Event::Amended, "notification.amended"),
     (Event::Expired, "notification.expired"),
     (Event::Disabled, "endpoint.disabled"),
     (Event::Ping, "test.ping"),
+    (Event::Read, "item.read"),
 ];
 
 /// What receivers call an event.

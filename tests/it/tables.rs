@@ -40,9 +40,13 @@ on_every_database! {
             serde_json::json!({}),
         ).await;
         app.admin().ask(
-            "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\" }) { endpoint { id } } }",
+            "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\", events: [NOTIFICATION_PUBLISHED, ITEM_READ] }) { endpoint { id } } }",
             serde_json::json!({}),
         ).await;
+        tidings::domain::tally::count(&app.app).await.unwrap();
+        app.user("ada").mark("markUnread", serde_json::json!({ "matching": {} })).await;
+        app.service().announce("direct", crate::support::everyone(), "to be counted, too").await;
+        app.user("ada").overview().await;
         app.admin().ask(
             "mutation { saveMessageType(input: { code: \"mailed\", title: \"Mailed\", delivery: [{ channel: EMAIL }] }) { code } \
                 saveMailRelay(input: { url: \"smtp://127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } \
@@ -95,6 +99,7 @@ on_every_database! {
             reads::<entity::dispatch::Entity>(app).await,
             reads::<entity::lane::Entity>(app).await,
             reads::<entity::delivery::Entity>(app).await,
+            reads::<entity::webhook_batch::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }

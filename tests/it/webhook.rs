@@ -5,6 +5,8 @@ mod chance;
 mod crash;
 mod events;
 mod failing;
+mod figures;
+mod items;
 mod keys;
 mod receiver;
 mod stop;

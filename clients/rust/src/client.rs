@@ -12,13 +12,16 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{Error, Told};
 use crate::input::{
-    InboxFilter, InboxItemSelector, MessageTypeInput, NotificationFilter, NotificationPatch, SendAnnouncementInput,
-    SendMessageInput, SendNotificationInput, SendReminderInput, SubscribeTopicInput, UserProfileInput,
+    CreateWebhookEndpointInput, InboxFilter, InboxItemSelector, MailRelayInput, MailRelaySwitch, MessageTypeInput,
+    NotificationFilter, NotificationPatch, OutboundDeliveryFilter, OutboundDeliverySelector, SendAnnouncementInput,
+    SendMessageInput, SendNotificationInput, SendReminderInput, SubscribeTopicInput, UpdateWebhookEndpointInput,
+    UserProfileInput,
 };
 use crate::operations::{self, Operation};
 use crate::output::{
-    ErrorCode, InboxItem, InboxItemsPayload, InboxOverview, MessageType, Page, SendPayload, SentNotification,
-    SubscribeTopicPayload, User, UserGroup,
+    DeletePayload, ErrorCode, InboxItem, InboxItemsPayload, InboxOverview, MailRelay, MessageType, OutboundDelivery,
+    Page, ReplayOutboundDeliveriesPayload, SendPayload, SentNotification, SubscribeTopicPayload, User, UserGroup,
+    WebhookEndpoint, WebhookEndpointSecret,
 };
 use crate::token::Token;
 
@@ -246,6 +249,95 @@ impl Client {
     ) -> Result<Page<SentNotification>, Error> {
         let variables = json!({ "first": first, "after": after, "filter": filter });
         self.ask(operations::SENT_NOTIFICATIONS, variables).await
+    }
+
+    /// Where your events go, oldest first. Only with a token of the role `admin`, as all of endpoints and the relay.
+    pub async fn webhook_endpoints(&self) -> Result<Vec<WebhookEndpoint>, Error> {
+        self.ask(operations::WEBHOOK_ENDPOINTS, json!({})).await
+    }
+
+    /// Makes an endpoint, which hears of what happens from now on. The secret is in this answer and in no other. Another try after an
+    /// answer that was lost makes another endpoint.
+    pub async fn create_webhook_endpoint(
+        &self,
+        input: &CreateWebhookEndpointInput,
+    ) -> Result<WebhookEndpointSecret, Error> {
+        self.ask(operations::CREATE_WEBHOOK_ENDPOINT, Input { input }).await
+    }
+
+    /// Changes an endpoint.
+    pub async fn update_webhook_endpoint(
+        &self,
+        id: &str,
+        input: &UpdateWebhookEndpointInput,
+    ) -> Result<WebhookEndpoint, Error> {
+        self.ask(operations::UPDATE_WEBHOOK_ENDPOINT, json!({ "id": id, "input": input })).await
+    }
+
+    /// Gives an endpoint another secret, in this answer and in no other. The one before signs, too, for 24 hours: after an answer that was
+    /// lost, another try makes that the one that nobody has seen.
+    pub async fn rotate_webhook_secret(&self, id: &str) -> Result<WebhookEndpointSecret, Error> {
+        self.ask(operations::ROTATE_WEBHOOK_SECRET, json!({ "id": id })).await
+    }
+
+    /// Sends an endpoint nothing for now.
+    pub async fn pause_webhook_endpoint(&self, id: &str) -> Result<WebhookEndpoint, Error> {
+        self.ask(operations::PAUSE_WEBHOOK_ENDPOINT, json!({ "id": id })).await
+    }
+
+    /// Sends again what is due: to an endpoint that was paused or disabled, or rests since it has failed.
+    pub async fn resume_webhook_endpoint(&self, id: &str) -> Result<WebhookEndpoint, Error> {
+        self.ask(operations::RESUME_WEBHOOK_ENDPOINT, json!({ "id": id })).await
+    }
+
+    /// Deletes an endpoint with all that was to be sent, or was sent, to it.
+    pub async fn delete_webhook_endpoint(&self, id: &str) -> Result<DeletePayload, Error> {
+        self.ask(operations::DELETE_WEBHOOK_ENDPOINT, json!({ "id": id })).await
+    }
+
+    /// Sends `test.ping` to an endpoint now, once, and answers with what came of it.
+    pub async fn test_webhook_endpoint(&self, id: &str) -> Result<OutboundDelivery, Error> {
+        self.ask(operations::TEST_WEBHOOK_ENDPOINT, json!({ "id": id })).await
+    }
+
+    /// The relay of your mail; `None` where there is none, and no mail is sent.
+    pub async fn mail_relay(&self) -> Result<Option<MailRelay>, Error> {
+        self.ask(operations::MAIL_RELAY, json!({})).await
+    }
+
+    /// Makes the relay, or replaces all of its settings.
+    pub async fn save_mail_relay(&self, input: &MailRelayInput) -> Result<MailRelay, Error> {
+        self.ask(operations::SAVE_MAIL_RELAY, Input { input }).await
+    }
+
+    /// Lets the relay send, or not.
+    pub async fn switch_mail_relay(&self, to: MailRelaySwitch) -> Result<MailRelay, Error> {
+        self.ask(operations::SWITCH_MAIL_RELAY, json!({ "to": to })).await
+    }
+
+    /// Deletes the relay with all that was to be sent, or was sent, by it.
+    pub async fn delete_mail_relay(&self) -> Result<DeletePayload, Error> {
+        self.ask(operations::DELETE_MAIL_RELAY, json!({})).await
+    }
+
+    /// A page of what was sent to the outside, is to be sent or was given up, newest first; 20 unless `first` (200 at the most) says
+    /// otherwise. `after` is the `end_cursor` of the page before.
+    pub async fn outbound_deliveries(
+        &self,
+        first: Option<i32>,
+        after: Option<&str>,
+        filter: Option<&OutboundDeliveryFilter>,
+    ) -> Result<Page<OutboundDelivery>, Error> {
+        let variables = json!({ "first": first, "after": after, "filter": filter });
+        self.ask(operations::OUTBOUND_DELIVERIES, variables).await
+    }
+
+    /// Sends again what was given up or, where its id is named, delivered.
+    pub async fn replay_outbound_deliveries(
+        &self,
+        select: &OutboundDeliverySelector,
+    ) -> Result<ReplayOutboundDeliveriesPayload, Error> {
+        self.ask(operations::REPLAY_OUTBOUND_DELIVERIES, json!({ "select": select })).await
     }
 
     /// Carries out an operation, several times where that may help.

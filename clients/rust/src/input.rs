@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::output::{NotificationKind, NotificationStatus, ReadPolicy};
+use crate::output::{
+    NotificationKind, NotificationStatus, OutboundChannel, OutboundDeliveryState, ReadPolicy, WebhookEvent,
+};
 
 /// Gives the inputs of the schema what all of them have.
 macro_rules! inputs {
@@ -329,6 +331,105 @@ inputs! {
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
     }
+
+    /// Where your events go.
+    CreateWebhookEndpointInput {
+        /// Absolute https URL of at most 2,048 bytes, whose host is on the public internet or allowed by whoever runs the server.
+        url: String,
+        /// What it wants to hear of; where it is left out: published, amended and retracted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        events: Option<Vec<WebhookEvent>>,
+        /// Whether it is sent the texts of notifications, too.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        full: Option<bool>,
+        /// Whom it tells that it was disabled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alarm: Option<OutboundAlarmInput>,
+    }
+
+    /// What to change of an endpoint; what is left out stays.
+    UpdateWebhookEndpointInput {
+        /// As of a new one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+        /// All that it wants to hear of from now on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        events: Option<Vec<WebhookEvent>>,
+        /// Whether it is sent the texts of notifications, too.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        full: Option<bool>,
+        /// Whom it tells that it was disabled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alarm: Option<OutboundAlarmInput>,
+        /// What to erase of it; nothing that is given as well.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        clear: Option<Vec<WebhookEndpointField>>,
+    }
+
+    /// An announcement to a group.
+    OutboundAlarmInput {
+        /// Code of its message type.
+        #[serde(rename = "type")]
+        message_type: String,
+        /// Code of the group; `operators` where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+    }
+
+    /// All of a relay.
+    MailRelayInput {
+        /// `smtps://user:password@host:465`, or `smtp://user:password@host:587`; user name and password are percent-encoded.
+        url: String,
+        /// The address that mail comes from: `ada@example.com`, or `Ada <ada@example.com>`.
+        from: String,
+        /// Where answers go, where that is another address.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reply_to: Option<String>,
+        /// What links of notifications that are paths belong to: an absolute http(s) URL.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link_base: Option<String>,
+        /// Whom it tells that it was disabled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alarm: Option<OutboundAlarmInput>,
+    }
+
+    /// What of all deliveries to list; conditions left out do not count.
+    OutboundDeliveryFilter {
+        /// By this channel.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        channel: Option<OutboundChannel>,
+        /// To this user, by your own id.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
+        /// To the endpoint with this `id`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        endpoint: Option<String>,
+        /// In one of these states.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        states: Option<Vec<OutboundDeliveryState>>,
+        /// Of one of these events.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        events: Option<Vec<WebhookEvent>>,
+        /// About the notification with this `id`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        notification: Option<String>,
+    }
+
+    /// Deliveries to an endpoint that were given up.
+    OutboundDeadFilter {
+        /// The `id` of the endpoint.
+        endpoint: String,
+        /// Of what has happened since then alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        since: Option<DateTime<Utc>>,
+    }
+
+    /// Letters that were given up.
+    OutboundDeadMailFilter {
+        /// Of what has happened since then alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        since: Option<DateTime<Utc>>,
+    }
 }
 
 /// One of the three that can be sent.
@@ -388,6 +489,38 @@ pub enum InboxItemSelector {
     Ids(Vec<String>),
     /// Every item that matches; an empty match is the whole inbox.
     Matching(InboxItemMatch),
+}
+
+/// Which deliveries are sent again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum OutboundDeliverySelector {
+    /// At most 1,000 that were given up or delivered.
+    Ids(Vec<String>),
+    /// Those of an endpoint that were given up; 100,000 at most.
+    Dead(OutboundDeadFilter),
+    /// Letters that were given up; 100,000 at most.
+    DeadMail(OutboundDeadMailFilter),
+}
+
+/// Whether a relay is to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum MailRelaySwitch {
+    /// What is due, at once.
+    On,
+    /// Nothing for now.
+    Off,
+}
+
+/// What can be erased of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum WebhookEndpointField {
+    Alarm,
 }
 
 /// An address of a user.

@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{
-    InboxItem, InboxItemsPayload, InboxOverview, MessageType, Page, SendPayload, SentNotification,
-    SubscribeTopicPayload, User, UserGroup,
+    DeletePayload, InboxItem, InboxItemsPayload, InboxOverview, MailRelay, MessageType, OutboundDelivery, Page,
+    ReplayOutboundDeliveriesPayload, SendPayload, SentNotification, SubscribeTopicPayload, User, UserGroup,
+    WebhookEndpoint, WebhookEndpointSecret,
 };
 
 /// A document whose one root field answers with `Data`.
@@ -64,3 +65,25 @@ pub const INBOX_USER_OVERVIEW: Operation<Option<OfOverview>> =
     operation!("InboxUserOverview", "CountFields", "ItemFields");
 pub const INBOX_USER_INBOX: Operation<Option<OfInbox>> = operation!("InboxUserInbox", "ItemFields");
 pub const SENT_NOTIFICATIONS: Operation<Page<SentNotification>> = operation!("SentNotifications", "SentFields");
+pub const WEBHOOK_ENDPOINTS: Operation<Vec<WebhookEndpoint>> = operation!("WebhookEndpoints", "WebhookEndpointFields");
+pub const CREATE_WEBHOOK_ENDPOINT: Operation<WebhookEndpointSecret> =
+    operation!("CreateWebhookEndpoint", "WebhookEndpointFields");
+pub const UPDATE_WEBHOOK_ENDPOINT: Operation<WebhookEndpoint> =
+    operation!("UpdateWebhookEndpoint", "WebhookEndpointFields");
+pub const ROTATE_WEBHOOK_SECRET: Operation<WebhookEndpointSecret> =
+    operation!("RotateWebhookSecret", "WebhookEndpointFields");
+pub const PAUSE_WEBHOOK_ENDPOINT: Operation<WebhookEndpoint> =
+    operation!("PauseWebhookEndpoint", "WebhookEndpointFields");
+pub const RESUME_WEBHOOK_ENDPOINT: Operation<WebhookEndpoint> =
+    operation!("ResumeWebhookEndpoint", "WebhookEndpointFields");
+pub const DELETE_WEBHOOK_ENDPOINT: Operation<DeletePayload> = operation!("DeleteWebhookEndpoint");
+pub const TEST_WEBHOOK_ENDPOINT: Operation<OutboundDelivery> =
+    operation!("TestWebhookEndpoint", "OutboundDeliveryFields");
+pub const MAIL_RELAY: Operation<Option<MailRelay>> = operation!("MailRelay", "MailRelayFields");
+pub const SAVE_MAIL_RELAY: Operation<MailRelay> = operation!("SaveMailRelay", "MailRelayFields");
+pub const SWITCH_MAIL_RELAY: Operation<MailRelay> = operation!("SwitchMailRelay", "MailRelayFields");
+pub const DELETE_MAIL_RELAY: Operation<DeletePayload> = operation!("DeleteMailRelay");
+pub const OUTBOUND_DELIVERIES: Operation<Page<OutboundDelivery>> =
+    operation!("OutboundDeliveries", "OutboundDeliveryFields");
+pub const REPLAY_OUTBOUND_DELIVERIES: Operation<ReplayOutboundDeliveriesPayload> =
+    operation!("ReplayOutboundDeliveries");

@@ -277,6 +277,129 @@ outputs! {
         archived_at: Option<DateTime<Utc>>,
     }
 
+    /// A server of yours that is told of events.
+    WebhookEndpoint {
+        /// Opaque.
+        id: String,
+        /// To which each event is posted.
+        url: String,
+        /// What it wants to hear of.
+        events: Vec<WebhookEvent>,
+        /// Whether it is sent the texts of notifications, too.
+        full: bool,
+        /// Whom it tells that it was disabled.
+        alarm: Option<OutboundAlarm>,
+        /// Whether anything is sent to it.
+        state: OutboundState,
+        /// Since when nothing but failures has been.
+        failing_since: Option<DateTime<Utc>>,
+        /// Until when nothing is tried, since it has failed five times in a row or more.
+        resting_until: Option<DateTime<Utc>>,
+        /// When the last attempt ended.
+        last_attempt_at: Option<DateTime<Utc>>,
+        /// HTTP status of the last attempt; `None` where there was no answer.
+        last_status: Option<i32>,
+        /// Why the last attempt failed that did.
+        last_error: Option<String>,
+        /// How many deliveries wait to be sent, or to be tried again.
+        pending_count: i32,
+        /// How many deliveries were given up, of those of the retention window.
+        dead_count: i32,
+        /// Until when the secret before signs, too.
+        previous_secret_until: Option<DateTime<Utc>>,
+        /// When it was made.
+        created_at: DateTime<Utc>,
+    }
+
+    /// An endpoint with its secret, which no other answer has.
+    WebhookEndpointSecret {
+        /// As it is now.
+        endpoint: WebhookEndpoint,
+        /// Signs what is sent to it; `whsec_` and base64, as the libraries of Standard Webhooks take it.
+        secret: String,
+    }
+
+    /// Who is told by an announcement to a group.
+    OutboundAlarm {
+        /// Code of its message type.
+        #[serde(rename = "type")]
+        message_type: String,
+        /// Code of the group.
+        group: String,
+    }
+
+    /// The server that takes mail to your users.
+    MailRelay {
+        /// Opaque.
+        id: String,
+        /// Without user name and password, which nobody is shown again.
+        url: String,
+        /// The address that mail comes from, with its name where it has one.
+        from: String,
+        /// Where answers go; `None` where they go to `from`.
+        reply_to: Option<String>,
+        /// What links of notifications that are paths belong to.
+        link_base: Option<String>,
+        /// Whom it tells that it was disabled.
+        alarm: Option<OutboundAlarm>,
+        /// Whether anything is sent by it.
+        state: OutboundState,
+        /// Since when nothing but failures has been.
+        failing_since: Option<DateTime<Utc>>,
+        /// Until when nothing is tried, since it has failed five times in a row or more.
+        resting_until: Option<DateTime<Utc>>,
+        /// Why the last attempt failed that did.
+        last_error: Option<String>,
+        /// How many letters wait to be sent, or to be tried again.
+        pending_count: i32,
+        /// How many letters were given up, of those of the retention window.
+        dead_count: i32,
+    }
+
+    /// An event on its way to an endpoint or a user, or what came of it.
+    OutboundDelivery {
+        /// Opaque: the `webhook-id` that the receiver of a webhook sees.
+        id: String,
+        /// By what it goes.
+        channel: OutboundChannel,
+        /// The endpoint; `None` where it goes to a user.
+        endpoint_id: Option<String>,
+        /// To whom it goes; `None` where it goes to an endpoint.
+        user: Option<UserId>,
+        /// What has happened.
+        event: WebhookEvent,
+        /// The notification that it is about, where it is about one.
+        notification_id: Option<String>,
+        /// When that happened, or will.
+        happened_at: DateTime<Utc>,
+        /// Where it is.
+        state: OutboundDeliveryState,
+        /// How often it was tried.
+        attempt_count: i32,
+        /// When it is tried next; `None` where it is not any more.
+        due_at: Option<DateTime<Utc>>,
+        /// Status of the last attempt; `None` where there was no answer.
+        last_status: Option<i32>,
+        /// Why the last attempt failed.
+        last_error: Option<String>,
+        /// When it was made of the event.
+        created_at: DateTime<Utc>,
+        /// When the receiver had taken it.
+        delivered_at: Option<DateTime<Utc>>,
+    }
+
+    /// What was sent again.
+    ReplayOutboundDeliveriesPayload {
+        /// How many deliveries.
+        replayed_count: i32,
+    }
+
+    /// What was deleted.
+    DeletePayload {
+        /// `None` where there was nothing.
+        deleted_id: Option<String>,
+    }
+
     /// Whether and where a list goes on.
     PageInfo {
         /// Whether there is more after it.
@@ -332,6 +455,64 @@ enums! {
         Auto,
         /// They are marked one by one or in bulk.
         Manual,
+        /// One that this version does not know.
+        #[serde(other)]
+        Unknown,
+    }
+
+    /// What endpoints hear of.
+    WebhookEvent {
+        /// Another endpoint was given up.
+        EndpointDisabled,
+        /// Users have read items.
+        ItemRead,
+        /// A notification's text or expiry is another.
+        NotificationAmended,
+        /// It has expired.
+        NotificationExpired,
+        /// It was sent, or was due.
+        NotificationPublished,
+        /// It was taken back.
+        NotificationRetracted,
+        /// Somebody tries the endpoint.
+        TestPing,
+        /// One that this version does not know.
+        #[serde(other)]
+        Unknown,
+    }
+
+    /// How something leaves for the outside.
+    OutboundChannel {
+        /// As a letter to a user.
+        Email,
+        /// To a server of yours.
+        Webhook,
+        /// One that this version does not know.
+        #[serde(other)]
+        Unknown,
+    }
+
+    /// Where a delivery is.
+    OutboundDeliveryState {
+        /// It was tried for the last time.
+        Dead,
+        /// The receiver or the relay has taken it.
+        Delivered,
+        /// It waits to be sent, or to be tried again.
+        Pending,
+        /// One that this version does not know.
+        #[serde(other)]
+        Unknown,
+    }
+
+    /// Whether anything is sent to an endpoint, or by a relay.
+    OutboundState {
+        /// It is.
+        Active,
+        /// It was given up; resuming it tries it again.
+        Disabled,
+        /// Somebody has paused it.
+        Paused,
         /// One that this version does not know.
         #[serde(other)]
         Unknown,

@@ -197,6 +197,11 @@ fn what_goes_in_is_what_the_schema_takes() {
     schema.takes::<SendReminderInput>("SendReminderInput");
     schema.takes::<SubscribeTopicInput>("SubscribeTopicInput");
     schema.takes::<UserProfileInput>("UserProfileInput");
+    schema.takes::<CreateWebhookEndpointInput>("CreateWebhookEndpointInput");
+    schema.takes::<UpdateWebhookEndpointInput>("UpdateWebhookEndpointInput");
+    schema.takes::<MailRelayInput>("MailRelayInput");
+    schema.takes::<OutboundDeliveryFilter>("OutboundDeliveryFilter");
+    schema.takes::<OutboundDeliverySelector>("OutboundDeliverySelector");
 }
 
 #[test]
@@ -223,6 +228,20 @@ fn what_comes_out_is_what_the_documents_ask_for() {
     schema.answers(&operations::INBOX_USER_OVERVIEW);
     schema.answers(&operations::INBOX_USER_INBOX);
     schema.answers(&operations::SENT_NOTIFICATIONS);
+    schema.answers(&operations::WEBHOOK_ENDPOINTS);
+    schema.answers(&operations::CREATE_WEBHOOK_ENDPOINT);
+    schema.answers(&operations::UPDATE_WEBHOOK_ENDPOINT);
+    schema.answers(&operations::ROTATE_WEBHOOK_SECRET);
+    schema.answers(&operations::PAUSE_WEBHOOK_ENDPOINT);
+    schema.answers(&operations::RESUME_WEBHOOK_ENDPOINT);
+    schema.answers(&operations::DELETE_WEBHOOK_ENDPOINT);
+    schema.answers(&operations::TEST_WEBHOOK_ENDPOINT);
+    schema.answers(&operations::MAIL_RELAY);
+    schema.answers(&operations::SAVE_MAIL_RELAY);
+    schema.answers(&operations::SWITCH_MAIL_RELAY);
+    schema.answers(&operations::DELETE_MAIL_RELAY);
+    schema.answers(&operations::OUTBOUND_DELIVERIES);
+    schema.answers(&operations::REPLAY_OUTBOUND_DELIVERIES);
 }
 
 #[test]

@@ -83,7 +83,8 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>
         found = found.filter(Column::Event.among(db, &once(events)));
     }
     if let Some(notification) = filter.notification {
-        found = found.filter(Column::SubjectId.eq(notification)).filter(Column::Event.ne(Event::Disabled));
+        found = found.filter(Column::SubjectId.eq(notification));
+        found = found.filter(Column::Event.among(db, &Event::OF_NOTIFICATIONS));
     }
     let walked_to = if filter.is_of_all() { None } else { walked_to(app, tenant, slice).await? };
     if let Some(farthest) = walked_to {

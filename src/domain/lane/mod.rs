@@ -9,6 +9,7 @@
 
 mod disable;
 mod due;
+mod examine;
 mod lease;
 mod link;
 mod list;
@@ -21,7 +22,7 @@ mod statement;
 mod sweep;
 mod turn;
 
-use entity::ids::Seq;
+use entity::ids::{Seq, TenantId};
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 
@@ -35,6 +36,7 @@ use crate::model::alarm::Alarm;
 pub use disable::wake;
 pub use entity::delivery::{Event, Model as Delivery, State as DeliveryState};
 pub use entity::lane::{Kind, Model as Lane, State};
+pub use examine::{Examined, examine};
 pub use lease::{Lease, lock_all};
 pub use link::absolute;
 use link::check_base;
@@ -43,7 +45,7 @@ pub use log::{Told, write};
 pub use only::{Settings, only};
 pub use place::{anew, changed, delete, end_of_log, pause, resume};
 pub use replay::{Replay, replay};
-pub use show::{count, many, pending, resting_until};
+pub use show::{Figures, by_notification, count, many, pending, resting_until};
 pub use statement::{Waiting, waiting};
 pub use sweep::{renew_secrets, sweep};
 pub use turn::{Ended, run};
@@ -227,5 +229,9 @@ pub fn alarm_of(lane: &Lane) -> Option<Alarm> {
 
 /// As what the secrets of a lane are sealed.
 pub fn owner(tenant: &Tenant, lane: i64) -> String {
-    format!("{}/lane/{lane}", tenant.id)
+    owner_within(tenant.id, lane)
+}
+
+fn owner_within(tenant: TenantId, lane: i64) -> String {
+    format!("{tenant}/lane/{lane}")
 }

@@ -1,12 +1,15 @@
 //! How many there are.
 
+use std::collections::{BTreeMap, HashMap};
+
 use entity::delivery::{Column, Entity as Deliveries};
 use entity::prelude::*;
 
-use super::statement::counted;
+use super::statement::{counted, of_notifications};
 use super::{DeliveryState, Kind, Lane, State};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::telemetry::metrics::Standing;
 
@@ -21,6 +24,37 @@ pub async fn many(app: &App, lane: &Lane, state: DeliveryState) -> Result<i64> {
 /// How many wait to be sent, or to be tried again.
 pub async fn pending(app: &App, lane: &Lane) -> Result<i64> {
     Ok(many(app, lane, DeliveryState::Fresh).await? + many(app, lane, DeliveryState::Retrying).await?)
+}
+
+/// What came of deliveries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// To be sent, or to be tried again.
+    pub pending: i64,
+    pub delivered: i64,
+    /// Given up.
+    pub dead: i64,
+}
+
+/// What came of the deliveries of notifications, by kinds of lanes; those without any are not in it. A statement for every
+/// thousand of them.
+pub async fn by_notification(
+    app: &App,
+    tenant: &Tenant,
+    notifications: &[i64],
+) -> Result<HashMap<i64, BTreeMap<Kind, Figures>>> {
+    let mut all: HashMap<i64, BTreeMap<Kind, Figures>> = HashMap::new();
+    for notifications in notifications.chunks(LIST) {
+        for of in of_notifications(&app.db.read, tenant, notifications).await? {
+            let figures = all.entry(of.notification).or_default().entry(of.kind).or_default();
+            match of.state {
+                DeliveryState::Fresh | DeliveryState::Retrying => figures.pending += of.many,
+                DeliveryState::Delivered => figures.delivered += of.many,
+                DeliveryState::Dead => figures.dead += of.many,
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Until when nothing is tried, where a lane has failed too often.

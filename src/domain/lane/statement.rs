@@ -1,5 +1,6 @@
 //! Statements about lanes that are written by hand.
 
+use entity::delivery::{Event, State as DeliveryState};
 use entity::ids::TenantId;
 use entity::lane::{Kind, State};
 use entity::prelude::*;
@@ -7,6 +8,7 @@ use entity::prelude::*;
 use super::lease::LEASE;
 use crate::clock::Millis;
 use crate::database::Sql;
+use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
 /// A lane that somebody should be at.
@@ -51,5 +53,30 @@ pub(super) async fn counted(db: &impl ConnectionTrait) -> Result<Vec<Counted>> {
     let mut sql = Sql::new(db);
     sql.push("SELECT kind, state, CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END AS is_failing, COUNT(*) AS many ");
     sql.push("FROM lane GROUP BY kind, state, CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END");
+    sql.rows(db).await
+}
+
+/// How many deliveries of a notification are in a state, by lanes of a kind.
+#[derive(FromQueryResult)]
+pub(super) struct OfNotification {
+    pub notification: i64,
+    pub kind: Kind,
+    pub state: DeliveryState,
+    pub many: i64,
+}
+
+/// Counts the deliveries of notifications: ranges of `delivery_subject`, which has all that is asked for, and a probe of `lane`'s key
+/// for each.
+pub(super) async fn of_notifications(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    notifications: &[i64],
+) -> Result<Vec<OfNotification>> {
+    let events = Event::OF_NOTIFICATIONS.map(|event| (event as i16).to_string()).join(", ");
+    let mut sql = Sql::new(db);
+    sql.push("SELECT d.subject_id AS notification, e.kind, d.state, COUNT(*) AS many FROM delivery d ");
+    sql.push("JOIN lane e ON e.id = d.lane_id WHERE d.tenant_id = ").bind(tenant.id);
+    sql.push(" AND d.subject_id").among(notifications).push(&format!(" AND d.event IN ({events})"));
+    sql.push(" GROUP BY d.subject_id, e.kind, d.state");
     sql.rows(db).await
 }

@@ -7,7 +7,7 @@ use super::Notification;
 use super::draft::Draft;
 use super::input::Past;
 use crate::database::Transaction;
-use crate::domain::tally;
+use crate::domain::tally::{self, Reader};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
@@ -40,7 +40,8 @@ pub(super) async fn keep(
     let columns = [Column::UserId, Column::Seq, Column::TypeId, Column::State, Column::ReadAt, Column::ArchivedAt];
     let merged = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
     insert(txn, columns, rows, merged).await?;
-    tally::marked(txn, tenant, &read, 1).await
+    // Elsewhere, and some time ago: no webhook is told.
+    tally::marked(txn, tenant, &read, 1, Reader::default()).await
 }
 
 /// Nothing where they have done nothing.

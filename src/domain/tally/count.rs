@@ -10,8 +10,9 @@ use entity::tally_span::{self, Entity as TallySpan};
 use entity::user::{self, Entity as User};
 use sea_orm::sea_query::ExprTrait;
 
-use super::{audience, by_seq, settle};
+use super::{audience, by_seq, settle, told};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 
@@ -27,7 +28,7 @@ const NOTIFICATIONS: usize = 256;
 /// Brings the counts of all notifications up to now. Safe on several nodes at once.
 pub async fn count(app: &App) -> Result<()> {
     settle_all(app).await?;
-    while transaction!(app.db, |txn| add_some(txn).await)? {}
+    while transaction!(app.db, |txn| add_some(txn, app.now()).await)? {}
     audience::count(app).await
 }
 
@@ -54,9 +55,11 @@ async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>>
     Ok(Some(last))
 }
 
-/// Adds some tallies to their notifications; false when those were about the last. Whoever deletes a tally has added it.
-async fn add_some(txn: &Transaction) -> Result<bool> {
+/// Adds some tallies to their notifications, and tells webhooks of them; false when those were about the last. Whoever deletes a
+/// tally has added it, and told it.
+async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
     let tallies = Tally::find().order_by_asc(tally::Column::Id).limit(TALLIES as u64).for_update(txn).all(txn).await?;
+    told::tell(txn, &tallies, now).await?;
     let mut sums: BTreeMap<TenantId, BTreeMap<Seq, (i64, i64)>> = BTreeMap::new();
     for tally in &tallies {
         let sum = sums.entry(tally.tenant_id).or_default().entry(tally.seq).or_default();

@@ -5,12 +5,13 @@
 //! item by item, and tallies added to the notifications, in the background (`count`).
 //!
 //! A span is true only as long as the items in it stay as they are, so whatever changes single items settles the user's
-//! spans before. Every function here but those of the background works under the lock of the users' rows.
+//! spans before. Webhooks are told who has read what where it is counted (`told`). Every function here but those of the background works under the lock of the users' rows.
 
 mod audience;
 mod count;
 mod settle;
 mod statement;
+mod told;
 
 use entity::ids::{Seq, TypeId, UserId};
 use entity::prelude::*;
@@ -56,10 +57,22 @@ pub async fn read(txn: &Transaction, user: UserId, kind: TypeId, (after, upto): 
     Ok(())
 }
 
+/// Who reads, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reader {
+    /// 0: nobody whom webhooks are told of.
+    pub user: UserId,
+    pub at: Millis,
+}
+
 /// Single items were read (1) or marked unread (-1).
-pub async fn marked(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], by: i64) -> Result<()> {
-    let columns = [tally::Column::TenantId, tally::Column::Seq, tally::Column::Delivered, tally::Column::WasRead];
-    let rows = seqs.iter().map(|seq| [tenant.id.into(), (*seq).into(), 0_i64.into(), by.into()]).collect();
+pub async fn marked(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], by: i64, reader: Reader) -> Result<()> {
+    use tally::Column::{Delivered, HappenedAt, ReaderId, Seq, TenantId, WasRead};
+    let columns = [TenantId, Seq, Delivered, WasRead, ReaderId, HappenedAt];
+    let Reader { user, at } = reader;
+    let row =
+        |seq: &entity::ids::Seq| [tenant.id.into(), (*seq).into(), 0_i64.into(), by.into(), user.into(), at.into()];
+    let rows = seqs.iter().map(row).collect();
     insert(txn, columns, rows, Existing::Refused).await?;
     Ok(())
 }

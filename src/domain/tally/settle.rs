@@ -2,10 +2,9 @@
 
 use entity::ids::{Seq, UserId};
 use entity::prelude::*;
-use entity::tally_span::{Column, Entity as TallySpan, Relation};
-use entity::user;
+use entity::tally_span::{Column, Entity as TallySpan};
 
-use super::statement::{Span, settled};
+use super::statement::{Span, settled, spans};
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -15,9 +14,7 @@ const SPANS: usize = 64;
 
 /// Counts the spans of users item by item, where they have any.
 pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
-    let spans = TallySpan::find().filter(Column::UserId.among(txn, users));
-    let spans = spans.join(JoinType::InnerJoin, Relation::User.def()).column(user::Column::TenantId);
-    let spans = spans.into_model::<Span>().all(txn).await?;
+    let spans = spans(txn, users).rows::<Span>(txn).await?;
     if spans.is_empty() {
         return Ok(());
     }
@@ -32,7 +29,7 @@ pub async fn settle_up_to(txn: &Transaction, tenant: &Tenant, user: UserId, upto
     for span in &mut spans {
         span.upto_seq = span.upto_seq.min(upto);
     }
-    add_all(txn, spans.into_iter().map(|part| Span { tenant_id: tenant.id, part }).collect()).await
+    add_all(txn, spans.into_iter().map(|part| Span { tenant_id: tenant.id, is_told: 0, part }).collect()).await
 }
 
 async fn add_all(txn: &Transaction, spans: Vec<Span>) -> Result<()> {

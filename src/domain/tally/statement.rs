@@ -1,7 +1,9 @@
 //! Statements over tallies that are written by hand.
 
+use entity::delivery::Event;
 use entity::ids::{Seq, TenantId, UserId};
 use entity::inbox_item::State;
+use entity::lane::Kind;
 use entity::prelude::*;
 use entity::tally_span;
 
@@ -39,27 +41,45 @@ pub fn arrived_up_to(db: &impl ConnectionTrait, users: &[UserId], upto: Seq, now
 #[derive(FromQueryResult)]
 pub struct Span {
     pub tenant_id: TenantId,
+    /// 1 where it was read, and webhooks are told of that.
+    pub is_told: i32,
     #[sea_orm(nested)]
     pub part: tally_span::Model,
 }
 
-/// Tallies of the items of spans of one kind. Each is a branch, a range of `inbox_item`'s key or of `inbox_item_state`:
+/// The spans of users: ranges of `tally_span`'s key, a probe of that of `users` for each, and of those that were read a range of
+/// `lane_tenant`.
+pub fn spans(db: &impl ConnectionTrait, users: &[UserId]) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT s.user_id, s.is_read, s.type_id, s.after_seq, s.upto_seq, s.created_at, u.tenant_id, ");
+    sql.push("CASE WHEN s.is_read AND EXISTS (SELECT 1 FROM lane e WHERE e.tenant_id = u.tenant_id");
+    sql.push(&format!(" AND e.kind = {} AND (e.events & {}) <> 0", Kind::Webhook as i16, Event::Read.bit()));
+    sql.push(") THEN 1 ELSE 0 END AS is_told FROM tally_span s JOIN users u ON u.id = s.user_id WHERE s.user_id");
+    sql.among(users);
+    sql
+}
+
+/// Tallies of the items of spans of one kind, of what webhooks are told by each reader. Each is a branch, a range of `inbox_item`'s key or of `inbox_item_state`:
 /// joined with the table of spans, the planners would take all that a user has.
 pub fn settled(db: &impl ConnectionTrait, spans: &[Span]) -> Sql {
     let is_read = spans.iter().any(|span| span.part.is_read);
     let mut sql = Sql::new(db);
-    sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT x.tenant_id, x.seq, ");
-    sql.push(if is_read { "0, count(*)" } else { "count(*), 0" }).push(" FROM (");
+    sql.push(
+        "INSERT INTO tally (tenant_id, seq, delivered, was_read, reader_id, happened_at) SELECT x.tenant_id, x.seq, ",
+    );
+    sql.push(if is_read { "0, count(*)" } else { "count(*), 0" }).push(", x.reader_id, x.happened_at FROM (");
     for (place, span) in spans.iter().enumerate() {
         sql.push(if place > 0 { " UNION ALL " } else { "" });
         push_items(&mut sql, span);
     }
-    sql.push(") x GROUP BY x.tenant_id, x.seq");
+    sql.push(") x GROUP BY x.tenant_id, x.seq, x.reader_id, x.happened_at");
     sql
 }
 
-fn push_items(sql: &mut Sql, Span { tenant_id, part }: &Span) {
-    sql.push("SELECT ").bind(*tenant_id).push(" AS tenant_id, i.seq FROM inbox_item i WHERE i.user_id = ");
+fn push_items(sql: &mut Sql, Span { tenant_id, is_told, part }: &Span) {
+    let (reader, at) = if *is_told == 1 { (part.user_id, part.created_at) } else { (UserId(0), 0) };
+    sql.push("SELECT ").bind(*tenant_id).push(" AS tenant_id, i.seq, ").bind(reader).push(" AS reader_id, ").bind(at);
+    sql.push(" AS happened_at FROM inbox_item i WHERE i.user_id = ");
     sql.bind(part.user_id).push(" AND i.seq > ").bind(part.after_seq).push(" AND i.seq <= ").bind(part.upto_seq);
     if part.is_read {
         sql.push(" AND i.type_id = ").bind(part.type_id).push(&format!(" AND i.state = {}", State::Fresh as i16));

@@ -1,6 +1,7 @@
 //! Webhooks: a tenant's events, for its own and other people's servers. An endpoint is a lane.
 
 mod attempt;
+mod items;
 mod payload;
 mod ping;
 mod save;
@@ -15,6 +16,7 @@ use crate::error::Result;
 
 pub use super::lane::{Delivery, DeliveryState, Event, Lane as Endpoint, State, alarm_of};
 pub use attempt::Receiver;
+pub use items::sweep;
 pub use ping::ping;
 pub use save::{Change, Made, create, rotate, update};
 

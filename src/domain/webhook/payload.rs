@@ -7,6 +7,7 @@ use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::items::{self, Read};
 use super::{Delivery, Endpoint, Event};
 use crate::app::App;
 use crate::clock::{Millis, calendar};
@@ -24,21 +25,24 @@ pub(super) async fn prepare(
     endpoint: &Endpoint,
     deliveries: &[Delivery],
 ) -> Result<Vec<Prepared<Vec<u8>>>> {
-    let about = |is_endpoint: bool| {
-        let of = deliveries.iter().filter(move |of| (of.event == Event::Disabled) == is_endpoint);
+    let about = |events: &[Event]| {
+        let of = deliveries.iter().filter(|of| events.contains(&of.event));
         let mut ids: Vec<i64> = of.filter_map(|of| of.subject_id).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
     };
-    let all = notification::shown(app, tenant, &about(false)).await?;
+    let all = notification::shown(app, tenant, &about(&Event::OF_NOTIFICATIONS)).await?;
     let told = Told { all, is_full: endpoint.is_full };
-    let disabled = Lanes::of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, &about(true)));
-    let disabled: Vec<Endpoint> = if about(true).is_empty() { Vec::new() } else { disabled.all(&app.db.read).await? };
+    let read = items::batches(app, tenant, &about(&[Event::Read])).await?;
+    let off = about(&[Event::Disabled]);
+    let disabled = Lanes::of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, &off));
+    let disabled: Vec<Endpoint> = if off.is_empty() { Vec::new() } else { disabled.all(&app.db.read).await? };
     let disabled: HashMap<i64, Endpoint> = disabled.into_iter().map(|of| (of.id, of)).collect();
     let one = |of: &Delivery| {
         let data = match (of.event, of.subject_id) {
             (Event::Ping, _) => Some(json!({ "endpoint": endpoint_id(tenant, endpoint.id) })),
+            (Event::Read, Some(id)) => read.get(&id).map(|batch| about_items(tenant, batch)),
             (Event::Disabled, Some(id)) => disabled.get(&id).map(|of| about_endpoint(tenant, of)),
             (event, Some(id)) => match told.of(tenant, event, id, app.now()) {
                 Ok(data) => Some(data),
@@ -73,6 +77,14 @@ fn about_endpoint(tenant: &Tenant, of: &Endpoint) -> Value {
         "lastStatus": of.last_status,
         "lastError": of.last_error,
     })
+}
+
+fn about_items(tenant: &Tenant, batch: &[Read]) -> Value {
+    let item = |of: &Read| {
+        let notification = tenant.seal.close(seal::Kind::Notification, 0, of.notification);
+        json!({ "notification": notification, "user": of.user, "at": instant(of.at) })
+    };
+    json!({ "items": batch.iter().map(item).collect::<Vec<_>>() })
 }
 
 /// Notifications, and how much of them is told.

@@ -97,7 +97,7 @@ impl OutboundDelivery {
 
     /// The `id` of the `SentNotification` that it is about, where it is about one.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
-        let id = self.0.subject_id.filter(|_| self.0.event != Event::Disabled)?;
+        let id = self.0.subject_id.filter(|_| Event::OF_NOTIFICATIONS.contains(&self.0.event))?;
         Some(ID(Call::of(ctx).tenant.seal.close(seal::Kind::Notification, 0, id)))
     }
 

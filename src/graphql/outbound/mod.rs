@@ -2,6 +2,7 @@
 
 mod delivery;
 mod delivery_input;
+mod figures;
 mod mail;
 mod push;
 mod webhook;
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::model::seal::Kind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
+pub use figures::{NotificationDeliveries, SharedFigures};
 pub use mail::{MailMutation, MailQuery};
 pub use push::{PushMutation, PushQuery};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};

@@ -29,6 +29,9 @@ pub enum WebhookEvent {
     /// `test.ping`: somebody tries the endpoint (`testWebhookEndpoint`). Every endpoint gets it.
     #[graphql(name = "TEST_PING")]
     Ping,
+    /// `item.read`: users have read items, up to 1,000 of them in one, up to a minute later.
+    #[graphql(name = "ITEM_READ")]
+    Read,
 }
 
 /// An announcement to a group.

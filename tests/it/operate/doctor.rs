@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::Value;
 
-use crate::support::{Kind, OwnServer, Process, Redis, SECRET, free_port};
+use crate::support::{KEY, Kind, OwnServer, Process, Redis, SECRET, free_port, with};
 
 /// What it says of a thing, and whether that is well.
 fn said_of(what: &str, settings: &[(&str, &str)]) -> (bool, String) {
@@ -200,4 +200,42 @@ async fn a_database_that_refuses_us_is_quoted_without_its_own_sources() {
     let (_, said) = Process::doctor(&other, &[]);
     assert!(said.contains("_that_is_not_there\" does not exist") && !said.contains("at line"), "{said}");
     database.remove().await;
+}
+
+/// Its lanes are counted, and their secrets tried; nothing is connected to.
+#[tokio::test]
+async fn what_goes_out_of_each_tenant_is_looked_at() {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
+        with(kind, async |app| {
+            let url = app.app.config.database.url().to_owned();
+            let other = "08".repeat(32);
+            let settings = |key: &'static str, value: &str| {
+                let all = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0"), (key, value)];
+                all.map(|(key, value)| (key, value.to_owned()))
+            };
+            let said = |what: &str, settings: &[(&str, String)]| {
+                let settings: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (*key, &**value)).collect();
+                said_of(what, &settings)
+            };
+            for _ in 0..3 {
+                let create = "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\" }) { secret } }";
+                app.admin().ask(create, serde_json::json!({})).await;
+            }
+            let relay = "mutation { saveMailRelay(input: { url: \"smtp://ada:hunter2@127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } }";
+            app.admin().ask(relay, serde_json::json!({})).await;
+            app.stranger("operator", tidings::auth::Role::Admin).ask(relay, serde_json::json!({})).await;
+            let first = "(SELECT id FROM (SELECT MIN(id) AS id FROM lane) AS first)";
+            app.by_hand(&format!("UPDATE lane SET state = 2 WHERE id = {first}")).await;
+            app.by_hand(&format!("UPDATE lane SET open_until = 9000000000000 WHERE id = {first} + 1")).await;
+            let ours = "3 webhook endpoints (1 disabled, 1 resting), 1 mail relay (0 disabled, 0 resting)";
+            let (is_well, found) = said("tenant acme", &settings("TIDINGS_KEY", KEY));
+            assert!(is_well && found == format!("{ours}; their secrets can be opened"), "{found}");
+            for set in [settings("TIDINGS_KEY", &other), settings("TIDINGS_LOG", "info")] {
+                let (is_well, found) = said("tenant acme", &set);
+                assert!(!is_well && found.contains(&format!("{ours}; of 4 secrets 4 cannot be opened: ")), "{found}");
+                assert!(!said("tenant globex", &set).0 && !found.contains("hunter2"));
+            }
+        })
+        .await;
+    }
 }

@@ -20,7 +20,7 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::action;
 use crate::domain::tenant::{self, Failures, Tenant};
-use crate::domain::{channel, lane, tally, user, view};
+use crate::domain::{channel, lane, tally, user, view, webhook};
 use crate::error::{Error, Result};
 
 /// Rows of one transaction.
@@ -110,6 +110,7 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
     swept.channels += channel::sweep(app, tenant).await?;
     swept.actions += action::sweep(app, tenant, old.published).await?;
     swept.deliveries += lane::sweep(app, tenant, old.published).await?;
+    webhook::sweep(app, tenant, old.published).await?;
     lane::renew_secrets(app, tenant).await
 }
 

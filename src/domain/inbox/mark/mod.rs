@@ -22,8 +22,9 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::{self, Catalogue, MessageType, ReadPolicy};
 use crate::domain::channel::Target;
+use crate::domain::tally::{self, Reader};
 use crate::domain::tenant::Tenant;
-use crate::domain::{tally, user as people};
+use crate::domain::user as people;
 use crate::error::Result;
 use crate::model::catalogue::no_type;
 use statement::{Concerned, Unread, Which};
@@ -222,7 +223,10 @@ impl Inbox<'_> {
             };
             match step.makes_read() {
                 0 => {}
-                by => tally::marked(self.txn, self.tenant, seqs, by).await?,
+                by => {
+                    let reader = Reader { user: self.user, at: self.now };
+                    tally::marked(self.txn, self.tenant, seqs, by, reader).await?;
+                }
             }
         }
         Ok(seqs.len() as u64)

@@ -5,16 +5,32 @@ from .add_user_group_members import (
 from .archive_items import ArchiveItems, ArchiveItemsArchiveItems
 from .base import Carrier
 from .base_model import BaseModel, Upload
+from .create_webhook_endpoint import (
+    CreateWebhookEndpoint,
+    CreateWebhookEndpointCreateWebhookEndpoint,
+    CreateWebhookEndpointCreateWebhookEndpointEndpoint,
+)
 from .delete_items import DeleteItems, DeleteItemsDeleteItems
+from .delete_mail_relay import DeleteMailRelay, DeleteMailRelayDeleteMailRelay
+from .delete_webhook_endpoint import (
+    DeleteWebhookEndpoint,
+    DeleteWebhookEndpointDeleteWebhookEndpoint,
+)
 from .enums import (
     DeliveryChannel,
     DeliveryCondition,
     InboxState,
+    MailRelaySwitch,
     NotificationField,
     NotificationKind,
     NotificationStatus,
+    OutboundChannel,
+    OutboundDeliveryState,
+    OutboundState,
     ProfileField,
     ReadPolicy,
+    WebhookEndpointField,
+    WebhookEvent,
 )
 from .fragments import (
     CountFields,
@@ -22,6 +38,10 @@ from .fragments import (
     ItemFieldsSender,
     ItemFieldsTarget,
     ItemFieldsType,
+    MailRelayFields,
+    MailRelayFieldsAlarm,
+    OutboundDeliveryFields,
+    OutboundDeliveryFieldsUser,
     OutcomeFields,
     OutcomeFieldsNotification,
     SentFields,
@@ -31,6 +51,8 @@ from .fragments import (
     SentFieldsType,
     UserFields,
     UserGroupFields,
+    WebhookEndpointFields,
+    WebhookEndpointFieldsAlarm,
 )
 from .inbox_user_inbox import (
     InboxUserInbox,
@@ -51,10 +73,12 @@ from .inbox_user_overview import (
     InboxUserOverviewInboxUserOverviewUnseen,
 )
 from .input_types import (
+    CreateWebhookEndpointInput,
     InboxFilter,
     InboxItemMatch,
     InboxItemSelector,
     ListenerChoice,
+    MailRelayInput,
     MessageDeliveryRuleInput,
     MessageTemplateInput,
     MessageTypeInput,
@@ -62,6 +86,11 @@ from .input_types import (
     NotificationContentInput,
     NotificationFilter,
     NotificationPatch,
+    OutboundAlarmInput,
+    OutboundDeadFilter,
+    OutboundDeadMailFilter,
+    OutboundDeliveryFilter,
+    OutboundDeliverySelector,
     SendAnnouncementInput,
     SendMessageInput,
     SendNotificationInput,
@@ -69,21 +98,47 @@ from .input_types import (
     SubscribeTopicInput,
     TopicChoice,
     TopicTargetInput,
+    UpdateWebhookEndpointInput,
     UserContactInput,
     UserProfileInput,
 )
+from .mail_relay import MailRelay, MailRelayMailRelay
 from .mark_read import MarkRead, MarkReadMarkRead
 from .mark_seen import MarkSeen, MarkSeenMarkSeen
 from .mark_unread import MarkUnread, MarkUnreadMarkUnread
 from .operations import Operations
+from .outbound_deliveries import (
+    OutboundDeliveries,
+    OutboundDeliveriesOutboundDeliveries,
+    OutboundDeliveriesOutboundDeliveriesNodes,
+    OutboundDeliveriesOutboundDeliveriesPageInfo,
+)
+from .pause_webhook_endpoint import (
+    PauseWebhookEndpoint,
+    PauseWebhookEndpointPauseWebhookEndpoint,
+)
 from .remove_user_group_members import (
     RemoveUserGroupMembers,
     RemoveUserGroupMembersRemoveUserGroupMembers,
+)
+from .replay_outbound_deliveries import (
+    ReplayOutboundDeliveries,
+    ReplayOutboundDeliveriesReplayOutboundDeliveries,
+)
+from .resume_webhook_endpoint import (
+    ResumeWebhookEndpoint,
+    ResumeWebhookEndpointResumeWebhookEndpoint,
 )
 from .retract_sent_notification import (
     RetractSentNotification,
     RetractSentNotificationRetractSentNotification,
 )
+from .rotate_webhook_secret import (
+    RotateWebhookSecret,
+    RotateWebhookSecretRotateWebhookSecret,
+    RotateWebhookSecretRotateWebhookSecretEndpoint,
+)
+from .save_mail_relay import SaveMailRelay, SaveMailRelaySaveMailRelay
 from .save_message_type import (
     SaveMessageType,
     SaveMessageTypeSaveMessageType,
@@ -107,11 +162,21 @@ from .subscribe_topic import (
     SubscribeTopicSubscribeTopicSubscriptions,
     SubscribeTopicSubscribeTopicSubscriptionsTarget,
 )
+from .switch_mail_relay import SwitchMailRelay, SwitchMailRelaySwitchMailRelay
+from .test_webhook_endpoint import (
+    TestWebhookEndpoint,
+    TestWebhookEndpointTestWebhookEndpoint,
+)
 from .unarchive_items import UnarchiveItems, UnarchiveItemsUnarchiveItems
 from .update_sent_notification import (
     UpdateSentNotification,
     UpdateSentNotificationUpdateSentNotification,
 )
+from .update_webhook_endpoint import (
+    UpdateWebhookEndpoint,
+    UpdateWebhookEndpointUpdateWebhookEndpoint,
+)
+from .webhook_endpoints import WebhookEndpoints, WebhookEndpointsWebhookEndpoints
 
 __all__ = [
     "AddUserGroupMembers",
@@ -121,8 +186,16 @@ __all__ = [
     "BaseModel",
     "Carrier",
     "CountFields",
+    "CreateWebhookEndpoint",
+    "CreateWebhookEndpointCreateWebhookEndpoint",
+    "CreateWebhookEndpointCreateWebhookEndpointEndpoint",
+    "CreateWebhookEndpointInput",
     "DeleteItems",
     "DeleteItemsDeleteItems",
+    "DeleteMailRelay",
+    "DeleteMailRelayDeleteMailRelay",
+    "DeleteWebhookEndpoint",
+    "DeleteWebhookEndpointDeleteWebhookEndpoint",
     "DeliveryChannel",
     "DeliveryCondition",
     "InboxFilter",
@@ -148,6 +221,12 @@ __all__ = [
     "ItemFieldsTarget",
     "ItemFieldsType",
     "ListenerChoice",
+    "MailRelay",
+    "MailRelayFields",
+    "MailRelayFieldsAlarm",
+    "MailRelayInput",
+    "MailRelayMailRelay",
+    "MailRelaySwitch",
     "MarkRead",
     "MarkReadMarkRead",
     "MarkSeen",
@@ -165,14 +244,39 @@ __all__ = [
     "NotificationPatch",
     "NotificationStatus",
     "Operations",
+    "OutboundAlarmInput",
+    "OutboundChannel",
+    "OutboundDeadFilter",
+    "OutboundDeadMailFilter",
+    "OutboundDeliveries",
+    "OutboundDeliveriesOutboundDeliveries",
+    "OutboundDeliveriesOutboundDeliveriesNodes",
+    "OutboundDeliveriesOutboundDeliveriesPageInfo",
+    "OutboundDeliveryFields",
+    "OutboundDeliveryFieldsUser",
+    "OutboundDeliveryFilter",
+    "OutboundDeliverySelector",
+    "OutboundDeliveryState",
+    "OutboundState",
     "OutcomeFields",
     "OutcomeFieldsNotification",
+    "PauseWebhookEndpoint",
+    "PauseWebhookEndpointPauseWebhookEndpoint",
     "ProfileField",
     "ReadPolicy",
     "RemoveUserGroupMembers",
     "RemoveUserGroupMembersRemoveUserGroupMembers",
+    "ReplayOutboundDeliveries",
+    "ReplayOutboundDeliveriesReplayOutboundDeliveries",
+    "ResumeWebhookEndpoint",
+    "ResumeWebhookEndpointResumeWebhookEndpoint",
     "RetractSentNotification",
     "RetractSentNotificationRetractSentNotification",
+    "RotateWebhookSecret",
+    "RotateWebhookSecretRotateWebhookSecret",
+    "RotateWebhookSecretRotateWebhookSecretEndpoint",
+    "SaveMailRelay",
+    "SaveMailRelaySaveMailRelay",
     "SaveMessageType",
     "SaveMessageTypeSaveMessageType",
     "SaveMessageTypeSaveMessageTypeTemplate",
@@ -206,15 +310,28 @@ __all__ = [
     "SubscribeTopicSubscribeTopic",
     "SubscribeTopicSubscribeTopicSubscriptions",
     "SubscribeTopicSubscribeTopicSubscriptionsTarget",
+    "SwitchMailRelay",
+    "SwitchMailRelaySwitchMailRelay",
+    "TestWebhookEndpoint",
+    "TestWebhookEndpointTestWebhookEndpoint",
     "TopicChoice",
     "TopicTargetInput",
     "UnarchiveItems",
     "UnarchiveItemsUnarchiveItems",
     "UpdateSentNotification",
     "UpdateSentNotificationUpdateSentNotification",
+    "UpdateWebhookEndpoint",
+    "UpdateWebhookEndpointInput",
+    "UpdateWebhookEndpointUpdateWebhookEndpoint",
     "Upload",
     "UserContactInput",
     "UserFields",
     "UserGroupFields",
     "UserProfileInput",
+    "WebhookEndpointField",
+    "WebhookEndpointFields",
+    "WebhookEndpointFieldsAlarm",
+    "WebhookEndpoints",
+    "WebhookEndpointsWebhookEndpoints",
+    "WebhookEvent",
 ]

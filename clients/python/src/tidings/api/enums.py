@@ -16,6 +16,11 @@ class InboxState(str, Enum):
     INBOX = "INBOX"
 
 
+class MailRelaySwitch(str, Enum):
+    OFF = "OFF"
+    ON = "ON"
+
+
 class NotificationField(str, Enum):
     BODY = "BODY"
     DATA = "DATA"
@@ -38,6 +43,23 @@ class NotificationStatus(str, Enum):
     SCHEDULED = "SCHEDULED"
 
 
+class OutboundChannel(str, Enum):
+    EMAIL = "EMAIL"
+    WEBHOOK = "WEBHOOK"
+
+
+class OutboundDeliveryState(str, Enum):
+    DEAD = "DEAD"
+    DELIVERED = "DELIVERED"
+    PENDING = "PENDING"
+
+
+class OutboundState(str, Enum):
+    ACTIVE = "ACTIVE"
+    DISABLED = "DISABLED"
+    PAUSED = "PAUSED"
+
+
 class ProfileField(str, Enum):
     AVATAR_URL = "AVATAR_URL"
     CONTACTS = "CONTACTS"
@@ -48,3 +70,17 @@ class ProfileField(str, Enum):
 class ReadPolicy(str, Enum):
     AUTO = "AUTO"
     MANUAL = "MANUAL"
+
+
+class WebhookEndpointField(str, Enum):
+    ALARM = "ALARM"
+
+
+class WebhookEvent(str, Enum):
+    ENDPOINT_DISABLED = "ENDPOINT_DISABLED"
+    ITEM_READ = "ITEM_READ"
+    NOTIFICATION_AMENDED = "NOTIFICATION_AMENDED"
+    NOTIFICATION_EXPIRED = "NOTIFICATION_EXPIRED"
+    NOTIFICATION_PUBLISHED = "NOTIFICATION_PUBLISHED"
+    NOTIFICATION_RETRACTED = "NOTIFICATION_RETRACTED"
+    TEST_PING = "TEST_PING"

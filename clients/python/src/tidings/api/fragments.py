@@ -4,7 +4,14 @@ from typing import Any, Optional
 from pydantic import Field
 
 from .base_model import BaseModel
-from .enums import NotificationKind, NotificationStatus
+from .enums import (
+    NotificationKind,
+    NotificationStatus,
+    OutboundChannel,
+    OutboundDeliveryState,
+    OutboundState,
+    WebhookEvent,
+)
 
 
 class CountFields(BaseModel):
@@ -44,6 +51,47 @@ class ItemFieldsTarget(BaseModel):
 
 
 class ItemFieldsSender(BaseModel):
+    id: str
+
+
+class MailRelayFields(BaseModel):
+    id: str
+    url: str
+    from_: str = Field(alias="from")
+    reply_to: Optional[str] = Field(alias="replyTo")
+    link_base: Optional[str] = Field(alias="linkBase")
+    alarm: Optional["MailRelayFieldsAlarm"]
+    state: OutboundState
+    failing_since: Optional[datetime] = Field(alias="failingSince")
+    resting_until: Optional[datetime] = Field(alias="restingUntil")
+    last_error: Optional[str] = Field(alias="lastError")
+    pending_count: int = Field(alias="pendingCount")
+    dead_count: int = Field(alias="deadCount")
+
+
+class MailRelayFieldsAlarm(BaseModel):
+    type_: str = Field(alias="type")
+    group: str
+
+
+class OutboundDeliveryFields(BaseModel):
+    id: str
+    channel: OutboundChannel
+    endpoint_id: Optional[str] = Field(alias="endpointId")
+    user: Optional["OutboundDeliveryFieldsUser"]
+    event: WebhookEvent
+    notification_id: Optional[str] = Field(alias="notificationId")
+    happened_at: datetime = Field(alias="happenedAt")
+    state: OutboundDeliveryState
+    attempt_count: int = Field(alias="attemptCount")
+    due_at: Optional[datetime] = Field(alias="dueAt")
+    last_status: Optional[int] = Field(alias="lastStatus")
+    last_error: Optional[str] = Field(alias="lastError")
+    created_at: datetime = Field(alias="createdAt")
+    delivered_at: Optional[datetime] = Field(alias="deliveredAt")
+
+
+class OutboundDeliveryFieldsUser(BaseModel):
     id: str
 
 
@@ -112,9 +160,35 @@ class UserGroupFields(BaseModel):
     member_count: int = Field(alias="memberCount")
 
 
+class WebhookEndpointFields(BaseModel):
+    id: str
+    url: str
+    events: list[WebhookEvent]
+    full: bool
+    alarm: Optional["WebhookEndpointFieldsAlarm"]
+    state: OutboundState
+    failing_since: Optional[datetime] = Field(alias="failingSince")
+    resting_until: Optional[datetime] = Field(alias="restingUntil")
+    last_attempt_at: Optional[datetime] = Field(alias="lastAttemptAt")
+    last_status: Optional[int] = Field(alias="lastStatus")
+    last_error: Optional[str] = Field(alias="lastError")
+    pending_count: int = Field(alias="pendingCount")
+    dead_count: int = Field(alias="deadCount")
+    previous_secret_until: Optional[datetime] = Field(alias="previousSecretUntil")
+    created_at: datetime = Field(alias="createdAt")
+
+
+class WebhookEndpointFieldsAlarm(BaseModel):
+    type_: str = Field(alias="type")
+    group: str
+
+
 CountFields.model_rebuild()
 ItemFields.model_rebuild()
+MailRelayFields.model_rebuild()
+OutboundDeliveryFields.model_rebuild()
 OutcomeFields.model_rebuild()
 SentFields.model_rebuild()
 UserFields.model_rebuild()
 UserGroupFields.model_rebuild()
+WebhookEndpointFields.model_rebuild()

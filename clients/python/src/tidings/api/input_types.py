@@ -11,9 +11,26 @@ from .enums import (
     NotificationField,
     NotificationKind,
     NotificationStatus,
+    OutboundChannel,
+    OutboundDeliveryState,
     ProfileField,
     ReadPolicy,
+    WebhookEndpointField,
+    WebhookEvent,
 )
+
+
+class CreateWebhookEndpointInput(BaseModel):
+    """Where a tenant's events go."""
+
+    alarm: Optional["OutboundAlarmInput"] = None
+    "Whom it tells that it was disabled; the log and the figures where it is left out."
+    events: Optional[list[WebhookEvent]] = None
+    "What it wants to hear of; 20 entries at most. Where it is left out: published, amended and retracted."
+    full: Optional[bool] = False
+    "Whether it is sent the texts of notifications, too, as readers see them. Otherwise ids, types, targets and times alone."
+    url: str
+    "Absolute https URL of at most 2,048 bytes, without user name, password and fragment, whose host is on the public internet or allowed by\nwhoever runs the server."
 
 
 class InboxFilter(BaseModel):
@@ -66,6 +83,21 @@ class ListenerChoice(BaseModel):
     "All members of the group with this code, whoever they are when something happens. SERVICE, ADMIN."
     user: Optional[str] = None
     "A user, by the partner's own id; USER can name only themselves."
+
+
+class MailRelayInput(BaseModel):
+    """All of a relay."""
+
+    alarm: Optional["OutboundAlarmInput"] = None
+    "Whom it tells that it was disabled; the log and the figures where it is left out."
+    from_: str = Field(alias="from")
+    "The address that mail comes from: `ada@example.com`, or `Ada <ada@example.com>`."
+    link_base: Optional[str] = Field(alias="linkBase", default=None)
+    "What links of notifications that are paths belong to: an absolute http(s) URL."
+    reply_to: Optional[str] = Field(alias="replyTo", default=None)
+    "Where answers go, where that is another address."
+    url: str
+    "`smtps://user:password@host:465`, or `smtp://user:password@host:587`, which begins to encrypt before anything is told; without\nencryption by `?tls=none`, where whoever runs the server has allowed the host. User name and password are percent-encoded, and kept\nsealed."
 
 
 class MessageDeliveryRuleInput(BaseModel):
@@ -182,6 +214,61 @@ class NotificationPatch(BaseModel):
     "1 to 256 characters."
 
 
+class OutboundAlarmInput(BaseModel):
+    """An announcement to a group."""
+
+    group: Optional[str] = "operators"
+    "Code of the group."
+    type_: str = Field(alias="type")
+    "Code of its message type."
+
+
+class OutboundDeadFilter(BaseModel):
+    """Deliveries that were given up."""
+
+    endpoint: str
+    "The `id` of the endpoint."
+    since: Optional[datetime] = None
+    "Of what has happened since then alone."
+
+
+class OutboundDeadMailFilter(BaseModel):
+    """Letters that were given up."""
+
+    since: Optional[datetime] = None
+    "Of what has happened since then alone; all where it is left out."
+
+
+class OutboundDeliveryFilter(BaseModel):
+    """What to list; conditions left out do not count."""
+
+    channel: Optional[OutboundChannel] = None
+    "By this channel."
+    endpoint: Optional[str] = None
+    "To the endpoint with this `id`."
+    events: Optional[list[WebhookEvent]] = None
+    "Of one of these events."
+    notification: Optional[str] = None
+    "About the `SentNotification` with this `id`."
+    states: Optional[list[OutboundDeliveryState]] = None
+    "In one of these states."
+    user: Optional[str] = None
+    "To the user with this id, the partner's own."
+
+
+class OutboundDeliverySelector(BaseModel):
+    """Which deliveries are sent again: these, or those of an endpoint that were given up."""
+
+    dead: Optional["OutboundDeadFilter"] = None
+    "Those of an endpoint that were given up; 100,000 at most."
+    dead_mail: Optional["OutboundDeadMailFilter"] = Field(
+        alias="deadMail", default=None
+    )
+    "Letters that were given up; 100,000 at most."
+    ids: Optional[list[str]] = None
+    "Those with these `id`s that were given up or delivered; 1,000 at most."
+
+
 class SendAnnouncementInput(BaseModel):
     """Something to say to an audience."""
 
@@ -281,6 +368,21 @@ class TopicTargetInput(BaseModel):
     "What kind of thing it is, such as `order`."
 
 
+class UpdateWebhookEndpointInput(BaseModel):
+    """What to change of an endpoint; what is left out, or null, stays."""
+
+    alarm: Optional["OutboundAlarmInput"] = None
+    "Whom it tells that it was disabled."
+    clear: Optional[list[WebhookEndpointField]] = None
+    "What to erase of it; nothing that is given as well."
+    events: Optional[list[WebhookEvent]] = None
+    "All that it wants to hear of from now on; 20 entries at most."
+    full: Optional[bool] = None
+    "Whether it is sent the texts of notifications, too."
+    url: Optional[str] = None
+    "As of a new one. Another one is tried at once, whatever was wrong with the one before."
+
+
 class UserContactInput(BaseModel):
     """An address of a user."""
 
@@ -305,14 +407,18 @@ class UserProfileInput(BaseModel):
     "1 to 256 characters."
 
 
+CreateWebhookEndpointInput.model_rebuild()
 InboxFilter.model_rebuild()
 InboxItemMatch.model_rebuild()
 InboxItemSelector.model_rebuild()
+MailRelayInput.model_rebuild()
 MessageTypeInput.model_rebuild()
 NotificationFilter.model_rebuild()
+OutboundDeliverySelector.model_rebuild()
 SendAnnouncementInput.model_rebuild()
 SendMessageInput.model_rebuild()
 SendNotificationInput.model_rebuild()
 SendReminderInput.model_rebuild()
 SubscribeTopicInput.model_rebuild()
+UpdateWebhookEndpointInput.model_rebuild()
 UserProfileInput.model_rebuild()

@@ -1,0 +1,41 @@
+//! By what deliveries are counted of a notification, and batches of what users have read.
+
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::{ColumnDef, Index, Table};
+
+use crate::dialect::{drop, id, index, number, number_from, table};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        // All that is counted by, so that deliveries to many are counted within the index.
+        index(manager, "delivery_subject", "delivery", &["tenant_id", "subject_id", "event", "lane_id", "state"])
+            .await?;
+        for column in ["reader_id", "happened_at"] {
+            manager.execute(Table::alter().table("tally").add_column(number_from(column, 0)).take()).await?;
+        }
+        manager
+            .execute(
+                table(manager, "webhook_batch")
+                    .col(id())
+                    .col(number("tenant_id"))
+                    .col(ColumnDef::new("items").text().not_null())
+                    .col(number("created_at"))
+                    .take(),
+            )
+            .await?;
+        index(manager, "webhook_batch_tenant", "webhook_batch", &["tenant_id", "id"]).await
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        drop(manager, &["webhook_batch"]).await?;
+        for column in ["happened_at", "reader_id"] {
+            manager.execute(Table::alter().table("tally").drop_column(column).take()).await?;
+        }
+        manager.execute(Index::drop().name("delivery_subject").table("delivery").to_owned()).await
+    }
+}

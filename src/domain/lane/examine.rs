@@ -1,0 +1,95 @@
+//! How the lanes of tenants are, for whoever looks after the server: nothing is sent.
+
+use std::collections::{BTreeMap, HashMap};
+
+use entity::ids::TenantId;
+use entity::lane::{Column, Entity as Lanes};
+use entity::prelude::*;
+use entity::tenant::{self, Entity as Tenants};
+
+use super::{Kind, Lane, State, noun, owner_within};
+use crate::clock::Millis;
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::vault::Vault;
+
+/// What there is of a tenant.
+#[derive(Debug, Default)]
+pub struct Examined {
+    kinds: BTreeMap<Kind, Standing>,
+    secrets: usize,
+    /// How many secrets cannot be opened, and why the first of them cannot.
+    closed: Option<(usize, String)>,
+}
+
+/// Lanes of one kind.
+#[derive(Debug, Default)]
+struct Standing {
+    many: usize,
+    disabled: usize,
+    resting: usize,
+}
+
+/// Looks at all lanes, and tries whether the vault opens their secrets. By the codes of their tenants; without those that have none.
+pub async fn examine(db: &Database, vault: &Vault, now: Millis) -> Result<BTreeMap<String, Examined>> {
+    let mut found: BTreeMap<String, Examined> = BTreeMap::new();
+    let mut after = 0;
+    loop {
+        let some = Lanes::find().filter(Column::Id.gt(after)).order_by_asc(Column::Id).limit(LIST as u64);
+        let some = some.all(&db.read).await?;
+        let Some(last) = some.last() else { return Ok(found) };
+        after = last.id;
+        let codes = codes(db, &some).await?;
+        for lane in &some {
+            let Some(code) = codes.get(&lane.tenant_id) else { continue };
+            found.entry(code.clone()).or_default().add(lane, vault, now);
+        }
+    }
+}
+
+async fn codes(db: &Database, lanes: &[Lane]) -> Result<HashMap<TenantId, String>> {
+    let mut ids: Vec<TenantId> = lanes.iter().map(|of| of.tenant_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let of = Tenants::find().filter(tenant::Column::Id.among(&db.read, &ids)).select_only();
+    let of = of.columns([tenant::Column::Id, tenant::Column::Code]).into_tuple::<(TenantId, String)>();
+    Ok(of.all(&db.read).await?.into_iter().collect())
+}
+
+impl Examined {
+    fn add(&mut self, lane: &Lane, vault: &Vault, now: Millis) {
+        let standing = self.kinds.entry(lane.kind).or_default();
+        standing.many += 1;
+        match lane.state {
+            State::Disabled => standing.disabled += 1,
+            State::Active if lane.open_until > now => standing.resting += 1,
+            State::Active | State::Paused => {}
+        }
+        let previous = lane.previous_secret.as_ref().filter(|_| lane.previous_until.is_some_and(|until| until > now));
+        for sealed in [&lane.secret].into_iter().chain(previous) {
+            self.secrets += 1;
+            if let Err(error) = vault.open(&owner_within(lane.tenant_id, lane.id), sealed) {
+                self.closed.get_or_insert_with(|| (0, error.told())).0 += 1;
+            }
+        }
+    }
+
+    /// In words; an error where a secret cannot be opened.
+    pub fn told(&self) -> Result<String> {
+        let lanes: Vec<String> = self.kinds.iter().map(|(kind, standing)| standing.told(*kind)).collect();
+        let lanes = lanes.join(", ");
+        match &self.closed {
+            None => Ok(format!("{lanes}; their secrets can be opened")),
+            Some((many, why)) => {
+                Err(Error::Config(format!("{lanes}; of {} secrets {many} cannot be opened: {why}", self.secrets)))
+            }
+        }
+    }
+}
+
+impl Standing {
+    fn told(&self, kind: Kind) -> String {
+        let Self { many, disabled, resting } = self;
+        format!("{many} {}{} ({disabled} disabled, {resting} resting)", noun(kind), if *many == 1 { "" } else { "s" })
+    }
+}
