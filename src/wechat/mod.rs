@@ -166,7 +166,8 @@ fn read(answer: &Answer) -> Result<Said, Failure> {
         });
     }
     let said = serde_json::from_slice::<Said>(&answer.body);
-    let said = said.map_err(|_| Failure::of(Verdict::Later, status, "WeChat answered with something else than JSON"))?;
+    let said =
+        said.map_err(|_| Failure::of(Verdict::Later, status, "WeChat answered with something else than JSON"))?;
     match errcode::verdict(said.errcode) {
         Some(verdict) => {
             let line = said.errmsg.replace(char::is_control, " ");

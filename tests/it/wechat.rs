@@ -26,8 +26,7 @@ async fn node(app: &TestApp, server: &Server) -> TestApp {
 async fn save(app: &TestApp, further: Value) -> Value {
     let mut input = json!({ "appId": "wx0123", "secret": SECRET });
     input.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
-    let save =
-        "mutation($input: WeChatAccountInput!) { saveWeChatAccount(input: $input) { id appId linkBase state lastError } }";
+    let save = "mutation($input: WeChatAccountInput!) { saveWeChatAccount(input: $input) { id appId linkBase state lastError } }";
     app.admin().ask(save, json!({ "input": input })).await["saveWeChatAccount"].take()
 }
 

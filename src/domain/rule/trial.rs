@@ -162,8 +162,14 @@ fn said(kind: &MessageType, row: &Row, addressees: &Addressees) -> Result<[Optio
         }
         _ => (None, None),
     };
-    let scene =
-        Scene { params: &params, data: &serde_json::Value::Null, sender: serde_json::Value::Null, target, action, shown: None };
+    let scene = Scene {
+        params: &params,
+        data: &serde_json::Value::Null,
+        sender: serde_json::Value::Null,
+        target,
+        action,
+        shown: None,
+    };
     let text = |text| template::rendered(template, text, &scene);
     Ok([text(Text::Title)?, text(Text::Body)?, text(Text::Link)?])
 }
