@@ -44,7 +44,7 @@ const CODES: [(i64, Verdict); 20] = [
     (43108, Verdict::Throttled),
     // Too many in a day.
     (45009, Verdict::Quota),
-    // The account lacks the right; the app id is none; the secret is wrong, has a wrong length.
+    // The account lacks the right; the app id is none; the secret is wrong, is missing.
     (48001, Verdict::Account),
     (40013, Verdict::Account),
     (40125, Verdict::Account),

@@ -1,7 +1,27 @@
 //! What WeChat is told, and what its answers come to.
 
 use super::errcode::verdict;
-use super::{Verdict, fitted};
+use super::{Verdict, WeChat, fitted};
+use crate::config::{EgressConfig, WeChatConfig};
+use crate::egress::Egress;
+
+#[test]
+fn the_api_stands_where_requests_may_lead() {
+    let wechat = |api: &str| {
+        let egress = Egress::new(&EgressConfig::default()).unwrap();
+        WeChat::new(egress, &WeChatConfig { api: api.into() }).map_err(|error| error.to_string())
+    };
+    assert!(wechat("https://api.weixin.qq.com").is_ok() && wechat("https://proxy.example/wechat/").is_ok());
+    for (api, why) in [
+        ("api.weixin.qq.com", "TIDINGS_WECHAT_API must be an absolute https URL"),
+        ("http://api.weixin.qq.com", "TIDINGS_WECHAT_API must begin with https:"),
+        ("https://10.0.0.1", "TIDINGS_WECHAT_API must not lead to a private"),
+        ("https://proxy.example/?to=wechat", "TIDINGS_WECHAT_API must not have a query"),
+    ] {
+        let told = wechat(api).unwrap_err();
+        assert!(told.starts_with(why), "{told}");
+    }
+}
 
 #[test]
 fn each_code_says_what_can_be_done() {

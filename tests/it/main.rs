@@ -32,4 +32,5 @@ mod source;
 mod tables;
 mod view;
 mod webhook;
+mod wechat;
 mod wire;

@@ -216,7 +216,7 @@ fn noun(kind: Kind) -> &'static str {
     match kind {
         Kind::Webhook => "webhook endpoint",
         Kind::Email => "mail relay",
-        Kind::WeChat => "account of WeChat",
+        Kind::WeChat => "WeChat account",
         Kind::WebPush => "web push sender",
     }
 }

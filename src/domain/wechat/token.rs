@@ -85,7 +85,7 @@ impl Tokens {
     /// That of the row, where it counts; else one that is asked for, and then is in the row.
     async fn find(&self, app: &App, refused: Option<&str>) -> Result<Result<Token, Failure>> {
         let lane = Lanes::find_by_id(self.lane).one(&app.db.read).await?;
-        let lane = lane.ok_or_else(|| Error::not_found("account of WeChat", "of this lane"))?;
+        let lane = lane.ok_or_else(|| Error::not_found("WeChat account", "of this lane"))?;
         let kept = lane.token.as_ref().zip(lane.token_until).map(|(sealed, until)| {
             let text = self.open(app, sealed)?;
             Ok::<_, Error>(Token { text, until })

@@ -140,9 +140,9 @@ on_every_database! {
         assert_eq!(dead.len(), 3, "the fourth was not tried: {dead:?}");
         assert!(dead.iter().all(|of| of["lastStatus"] == 550 && of["attemptCount"] == 1 && of["user"]["id"] == "gone"));
         assert!(!format!("{dead:?}").contains("gone@users"), "addresses are in no error: {dead:?}");
-        let contacts = "{ inboxUser(id: \"gone\") { contacts { email refusedSince } } }";
+        let contacts = "{ inboxUser(id: \"gone\") { contacts { address refusedSince } } }";
         let of = app.service().ask(contacts, json!({})).await["inboxUser"]["contacts"].take();
-        assert_eq!(of[0]["email"], "gone@users.example");
+        assert_eq!(of[0]["address"], "gone@users.example");
         assert!(of[0]["refusedSince"].is_string(), "{of}");
         relay.be_kind();
         address(app, &["gone"]).await;
@@ -186,8 +186,8 @@ on_every_database! {
         app.admin().announce("news", everyone(), "1").await;
         let export = app.service().ask("{ exportUser(id: \"ada\") }", json!({})).await;
         assert!(export.to_string().contains("ada@users.example"), "{export}");
-        let own = app.user("ben").ask("{ viewer { contacts { email } } }", json!({})).await;
-        assert_eq!(own["viewer"]["contacts"], json!([{ "email": "ben@users.example" }]));
+        let own = app.user("ben").ask("{ viewer { contacts { channel address } } }", json!({})).await;
+        assert_eq!(own["viewer"]["contacts"], json!([{ "channel": "EMAIL", "address": "ben@users.example" }]));
         app.service().ask("mutation { eraseUser(id: \"ada\") { __typename } }", json!({})).await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM contact").await, 1);
         app.advance(TimeDelta::minutes(5));

@@ -22,6 +22,7 @@ pub fn most(query: &str, place: &str) -> Option<usize> {
         "input.events" => 20,
         "input.delivery" => 10,
         _ if place.ends_with("contacts") => 5,
+        _ if place.ends_with("wechat.fields") => 20,
         "users" | "representations" | "input.rows" => ANY,
         _ if place.ends_with("audience.users") || place.ends_with("clear") => ANY,
         // Names of what there are few of, whatever is asked for.

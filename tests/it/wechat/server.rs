@@ -1,0 +1,157 @@
+//! A server that does as WeChat does.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Json, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// What it answers instead of taking a message.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Code(i64, &'static str),
+    Status(u16),
+    Text(&'static str),
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Messages that it took.
+    got: Mutex<Vec<Value>>,
+    /// All that was asked of it, with messages that it did not take.
+    messages: Mutex<usize>,
+    /// Whether each request for a token wanted another one.
+    asked: Mutex<Vec<bool>>,
+    /// The number of the token that counts.
+    token: Mutex<usize>,
+    /// It refuses the token of this number, and still gives it out.
+    revoked: Mutex<Option<usize>>,
+    next: Mutex<VecDeque<Answer>>,
+    to: Mutex<HashMap<String, Answer>>,
+    token_answer: Mutex<Option<Answer>>,
+}
+
+/// A running one.
+pub struct Server {
+    pub url: String,
+    shared: Arc<Shared>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared = Arc::<Shared>::default();
+        let routes = Router::new()
+            .route("/cgi-bin/stable_token", post(token))
+            .route("/cgi-bin/message/template/send", post(take))
+            .with_state(shared.clone());
+        let serving = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        Self { url, shared, serving }
+    }
+
+    /// Messages that it took since it was asked the last time.
+    pub fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.shared.got.lock())
+    }
+
+    /// The receivers and the field `thing1` of those, in the order of the alphabet.
+    pub fn titles(&self) -> Vec<String> {
+        let text = |of: &Value| of.as_str().unwrap().to_owned();
+        let one = |of: &Value| format!("{}: {}", text(&of["touser"]), text(&of["data"]["thing1"]["value"]));
+        let mut all: Vec<String> = self.take().iter().map(one).collect();
+        all.sort();
+        all
+    }
+
+    /// How many messages were sent to it, whether it took them or not.
+    pub fn messages(&self) -> usize {
+        *self.shared.messages.lock()
+    }
+
+    /// For each request for a token, whether it wanted another one than that which counts.
+    pub fn asked(&self) -> Vec<bool> {
+        self.shared.asked.lock().clone()
+    }
+
+    /// The token that counts ends.
+    pub fn expire(&self) {
+        *self.shared.token.lock() += 1;
+    }
+
+    /// The token that counts is refused, and given out nevertheless until somebody wants another one.
+    pub fn revoke(&self) {
+        *self.shared.revoked.lock() = Some(*self.shared.token.lock());
+    }
+
+    /// What it answers to the next messages.
+    pub fn answers_next(&self, next: impl IntoIterator<Item = Answer>) {
+        self.shared.next.lock().extend(next);
+    }
+
+    /// What it answers to messages to this open id.
+    pub fn answers_to(&self, open_id: &str, answer: Answer) {
+        self.shared.to.lock().insert(open_id.to_owned(), answer);
+    }
+
+    /// What it answers to those who ask for a token.
+    pub fn answers_token(&self, answer: Option<Answer>) {
+        *self.shared.token_answer.lock() = answer;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn answer(of: Answer) -> Response {
+    match of {
+        Answer::Code(code, message) => Json(json!({ "errcode": code, "errmsg": message })).into_response(),
+        Answer::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Answer::Text(text) => text.into_response(),
+    }
+}
+
+async fn token(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
+    let wants_another = body["force_refresh"].as_bool().unwrap();
+    let expected = json!({ "grant_type": "client_credential", "appid": "wx0123", "secret": super::SECRET, "force_refresh": wants_another });
+    assert_eq!(body, expected);
+    shared.asked.lock().push(wants_another);
+    if let Some(of) = shared.token_answer.lock().clone() {
+        return answer(of);
+    }
+    let mut number = shared.token.lock();
+    *number += usize::from(wants_another);
+    Json(json!({ "access_token": format!("token-{number}"), "expires_in": 7200 })).into_response()
+}
+
+async fn take(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<HashMap<String, String>>,
+    Json(body): Json<Value>,
+) -> Response {
+    *shared.messages.lock() += 1;
+    let number = *shared.token.lock();
+    if query["access_token"] != format!("token-{number}") {
+        return answer(Answer::Code(42001, "access_token expired rid: 1"));
+    }
+    if *shared.revoked.lock() == Some(number) {
+        return answer(Answer::Code(40001, "invalid credential, access_token is invalid or not latest rid: 1"));
+    }
+    let next = shared.next.lock().pop_front();
+    let special = next.or_else(|| shared.to.lock().get(body["touser"].as_str().unwrap()).cloned());
+    if let Some(of) = special {
+        return answer(of);
+    }
+    shared.got.lock().push(body);
+    Json(json!({ "errcode": 0, "errmsg": "ok", "msgid": 200_228_332_i64 })).into_response()
+}
