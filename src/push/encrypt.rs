@@ -59,7 +59,8 @@ mod tests {
     use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
     use serde_json::json;
 
-    use super::super::{Subscription, decoded, encoded};
+    use super::super::Subscription;
+    use super::super::encoding::{decoded, encoded};
     use super::{encrypt, encrypted};
 
     const TEXT: &[u8] = b"When I grow up, I want to be a watermelon";

@@ -3,13 +3,10 @@
 //! Whether a message is due, and how often it is tried again, its caller decides. Here it is encrypted for the one browser that it is for
 //! (`encrypt`, RFC 8291), signed as the tenant's (`vapid`, RFC 8292), and posted (RFC 8030).
 
+mod encoding;
 mod encrypt;
 mod subscription;
 mod vapid;
-
-use base64::Engine;
-use base64::alphabet::URL_SAFE;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::clock::Millis;
 use crate::egress::{Answer, Egress, origin};
@@ -20,12 +17,6 @@ pub use vapid::{Pair, Sender};
 
 /// The longest that a push service keeps what it cannot deliver, in seconds: four weeks, as the largest of them have it.
 const LONGEST: i64 = 2_419_200;
-
-/// As browsers write keys, with padding or without.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &URL_SAFE,
-    GeneralPurposeConfig::new().with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// Sends messages to browsers.
 #[derive(Debug)]
@@ -88,13 +79,4 @@ impl Push {
         ];
         self.egress.post(&to.endpoint, &headers, body).await.map_err(|failure| failure.message)
     }
-}
-
-fn encoded(bytes: &[u8]) -> String {
-    BASE64.encode(bytes)
-}
-
-/// So many bytes; nothing where it is not that.
-fn decoded<const N: usize>(text: &str) -> Option<[u8; N]> {
-    BASE64.decode(text).ok()?.try_into().ok()
 }

@@ -6,7 +6,7 @@ use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, UnparsedPublicKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{decoded, encoded};
+use super::encoding::{decoded, encoded};
 use crate::error::{Error, Result};
 
 /// The bytes of a point of P-256 that is not compressed.

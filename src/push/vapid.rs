@@ -8,7 +8,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::encoded;
+use super::encoding::encoded;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
 
@@ -115,9 +115,10 @@ impl Tokens {
 mod tests {
     use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
     use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde_json::{Value, json};
 
-    use super::super::{BASE64, decoded};
+    use super::super::encoding::decoded;
     use super::{Pair, Sender, TOKENS, Tokens};
 
     const NOW: i64 = 1_800_000_000_000;
@@ -132,7 +133,7 @@ mod tests {
         let pair = Pair::random().unwrap();
         let token = Tokens::default().of(&sender(&pair), "https://push.example", NOW).unwrap();
         let parts: Vec<&str> = token.split('.').collect();
-        let read = |part: &str| serde_json::from_slice::<Value>(&BASE64.decode(part).unwrap()).unwrap();
+        let read = |part: &str| serde_json::from_slice::<Value>(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap();
         assert_eq!(read(parts[0]), json!({ "typ": "JWT", "alg": "ES256" }));
         let claims =
             json!({ "aud": "https://push.example", "exp": NOW / 1000 + 43_200, "sub": "mailto:ops@shop.example" });
@@ -140,7 +141,7 @@ mod tests {
         let point: [u8; 65] = decoded(&pair.public).unwrap();
         let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
         let signed = format!("{}.{}", parts[0], parts[1]);
-        key.verify(signed.as_bytes(), &BASE64.decode(parts[2]).unwrap()).unwrap();
+        key.verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(parts[2]).unwrap()).unwrap();
         assert!(!format!("{pair:?} {:?}", sender(&pair)).contains("private"));
     }
 

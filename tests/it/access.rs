@@ -48,6 +48,11 @@ on_every_database! {
             ("mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1/\" }) { secret } }", "admin"),
             ("mutation { deleteWebhookEndpoint(id: \"x\") { deletedId } }", "admin"),
             ("mutation { replayOutboundDeliveries(select: { ids: [] }) { replayedCount } }", "service admin"),
+            ("{ webPush { id } }", "admin"),
+            ("mutation { switchWebPush(to: ON) { id } }", "admin"),
+            ("mutation { renewWebPushKey { id } }", "admin"),
+            ("mutation { deleteWebPush { deletedId } }", "admin"),
+            ("{ webPushKey }", "user service admin"),
             ("{ messageTypes { code } subscriptionReasons { code } userGroups { code } viewCodes { code } }", "user service admin"),
         ];
         for (query, roles) in operations {

@@ -25,6 +25,7 @@ mod migrate;
 mod model;
 mod operate;
 mod overview;
+mod push;
 mod rule;
 mod schema;
 mod send;

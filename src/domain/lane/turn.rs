@@ -279,8 +279,8 @@ impl<C: Carrier> Turn<C> {
                 let hopeless = self.health.is_hopeless(done.at).then_some(Why::Hopeless);
                 let why = if outcome.blame == Blame::Gone { Some(Why::Gone) } else { hopeless };
                 self.disabled = self.disabled.or(why).filter(|_| self.lane.state == State::Active);
-            } else if outcome.blame == Blame::Host {
-                self.last.error.clone_from(&outcome.error);
+            } else if let (Some(error), Blame::Host) = (&outcome.error, outcome.blame) {
+                self.last.error = Some(error.clone());
             } else {
                 self.health.succeeded();
                 self.width = (self.width + 1).min(WIDTH);

@@ -1,0 +1,19 @@
+//! Bytes as browsers and push services write them: base64url without padding, and read with it, too.
+
+use base64::Engine;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+pub(super) fn encoded(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+/// So many bytes; nothing where it is not that.
+pub(super) fn decoded<const N: usize>(text: &str) -> Option<[u8; N]> {
+    BASE64.decode(text).ok()?.try_into().ok()
+}
