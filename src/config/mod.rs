@@ -81,6 +81,7 @@ pub struct Config {
     pub keys: KeysConfig,
     #[command(flatten)]
     pub wechat: WeChatConfig,
+    #[command(flatten)]
     pub public: PublicConfig,
 }
 

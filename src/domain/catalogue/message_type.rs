@@ -137,14 +137,6 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
     types.map(with_rules).collect()
 }
 
-impl From<delivery_rule::Model> for DeliveryRule {
-    fn from(of: delivery_rule::Model) -> Self {
-        let letter = LetterTemplate { subject: of.letter_subject, text: of.letter_text, html: of.letter_html };
-        let letter = (letter != LetterTemplate::default()).then_some(letter);
-        Self { kind: of.kind, condition: of.sends, delay_seconds: of.delay_seconds, letter }
-    }
-}
-
 fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {
     let template = of.template.as_ref();
     [
@@ -172,10 +164,12 @@ impl TryFrom<delivery_rule::Model> for DeliveryRule {
             let fields = serde_json::from_str(&fields).map_err(Error::internal)?;
             Ok::<_, Error>(WeChatTemplate { id, fields, link: row.wechat_link })
         };
+        let letter = LetterTemplate { subject: row.letter_subject, text: row.letter_text, html: row.letter_html };
         Ok(Self {
             kind: row.kind,
             condition: row.sends,
             delay_seconds: row.delay_seconds,
+            letter: (letter != LetterTemplate::default()).then_some(letter),
             wechat: row.wechat_template.zip(row.wechat_fields).map(wechat).transpose()?,
         })
     }

@@ -2,12 +2,12 @@
 
 use entity::delivery::{self, Entity as Deliveries};
 use entity::ids::Seq;
-use entity::lane::{ActiveModel, Column, Entity as Lanes};
+use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::UpdateMany;
 
-use super::{Kind, Lane, State, known, lock_all, none};
+use super::{Kind, Lane, State, known, none};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};

@@ -1,7 +1,5 @@
 //! Deliveries to the outside, and what came of them.
 
-use std::collections::HashMap;
-
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::delivery_input::{OutboundDeliveryFilter, OutboundDeliverySelector, OutboundDeliveryState};

@@ -122,7 +122,7 @@ on_every_database! {
         service.answers("ada", 201, None);
         settle(app, &lanes).await;
         assert_eq!((service.reached(), &of("ada").await[0]["state"]), (vec!["ada".to_owned()], &json!("DELIVERED")));
-        let again = "mutation { replayOutboundDeliveries(select: { deadWebPush: {} }) { replayedCount } }";
+        let again = "mutation { replayOutboundDeliveries(select: { deadTo: { channel: WEB_PUSH } }) { replayedCount } }";
         assert_eq!(app.service().ask(again, json!({})).await["replayOutboundDeliveries"]["replayedCount"], 1);
         service.answers("ben", 201, None);
         settle(app, &lanes).await;

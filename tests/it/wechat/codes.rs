@@ -87,7 +87,7 @@ on_every_database! {
             assert_eq!((&dead["state"], &dead["lastError"]), (&json!("DEAD"), &json!(format!("WeChat answered {code}: {message}"))));
         }
         assert_eq!(look_at(&node, "failingSince deadCount").await, json!({ "failingSince": null, "deadCount": 3 }));
-        let again = "mutation { replayOutboundDeliveries(select: { deadWechat: {} }) { replayedCount } }";
+        let again = "mutation { replayOutboundDeliveries(select: { deadTo: { channel: WECHAT } }) { replayedCount } }";
         assert_eq!(node.service().ask(again, json!({})).await["replayOutboundDeliveries"]["replayedCount"], 3);
         settle(&node, &lanes).await;
         assert_eq!(server.take().len(), 3);
