@@ -201,6 +201,27 @@ async fn a_connection_that_nobody_uses_is_ended() {
 }
 
 #[tokio::test]
+async fn an_answer_that_does_not_end_is_cut() {
+    let endless = "250-m\r\n".repeat(20_000) + "250 m";
+    for asks in [Asks::Ehlo, Asks::Mail, Asks::Text] {
+        for encryption in [None, Some(Encryption::Offered), Some(Encryption::FromTheBeginning)] {
+            let server = Server::with(Manner { encryption, ..Manner::default() }).await;
+            server.on(asks, Reply::says(&endless));
+            let failure = trusting().send(&relay(&server.url()), &LETTER).await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Later);
+            assert!(failure.told.ends_with("its answer is too long"), "{asks:?}, {encryption:?}: {}", failure.told);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_asks_for_more_after_a_letter_has_not_taken_it() {
+    let server = Server::start().await;
+    server.on(Asks::Text, Reply::says("354 go on"));
+    assert_eq!(failure(&server).await, (FailureKind::Later, None));
+}
+
+#[tokio::test]
 async fn whoever_does_not_answer_is_given_up() {
     for asks in [Asks::Greeting, Asks::Ehlo, Asks::Rcpt, Asks::Text] {
         let server = Server::start().await;

@@ -231,6 +231,28 @@ inputs! {
         /// What its letters say, of mail alone; what its items do where it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         letter: Option<MessageLetterInput>,
+        /// What the message is made of: needed for WeChat, and for nothing else.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wechat: Option<WeChatTemplateInput>,
+    }
+
+    /// A template message of WeChat. The templates are MiniJinja, with `title` and `body` in scope as well.
+    WeChatTemplateInput {
+        /// The template's id in the account: 1 to 128 letters, digits, `-` and `_`.
+        template_id: String,
+        /// What fills its fields: 1 to 20, of at most 16 KiB as JSON.
+        fields: Vec<WeChatFieldInput>,
+        /// Renders where a click leads; where the item leads where it is left out. 2,000 bytes at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link: Option<String>,
+    }
+
+    /// A field of a template of WeChat.
+    WeChatFieldInput {
+        /// As the template names it, without `.DATA`: `thing1`.
+        name: String,
+        /// Renders its value; 2,000 bytes at most. It is cut to what its kind holds.
+        value: String,
     }
 
     /// Templates of what letters say; at most 16 KiB each. One that does not compile is refused.
@@ -424,8 +446,10 @@ inputs! {
         since: Option<DateTime<Utc>>,
     }
 
-    /// Letters that were given up.
-    OutboundDeadMailFilter {
+    /// Deliveries to users that were given up.
+    OutboundDeadToFilter {
+        /// By what they were to go.
+        channel: DeliveryChannel,
         /// Of what has happened since then alone.
         #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<DateTime<Utc>>,
@@ -500,8 +524,8 @@ pub enum OutboundDeliverySelector {
     Ids(Vec<String>),
     /// Those of an endpoint that were given up; 100,000 at most.
     Dead(OutboundDeadFilter),
-    /// Letters that were given up; 100,000 at most.
-    DeadMail(OutboundDeadMailFilter),
+    /// Those to users by a channel that were given up; 100,000 at most.
+    DeadTo(OutboundDeadToFilter),
 }
 
 /// Whether a relay is to send.
@@ -530,6 +554,8 @@ pub enum WebhookEndpointField {
 pub enum UserContactInput {
     /// For mail: `ada@example.com`, 254 bytes at the most.
     Email(String),
+    /// For WeChat: the `openid` by which the tenant's official account knows them.
+    WechatOpenId(String),
 }
 
 /// By what an item leaves the inbox.
@@ -540,6 +566,11 @@ pub enum DeliveryChannel {
     /// As a letter, to each of the user's addresses.
     #[default]
     Email,
+    /// As a template message of the tenant's official account of WeChat.
+    #[serde(rename = "WECHAT")]
+    WeChat,
+    /// To each of the user's browsers.
+    WebPush,
 }
 
 /// Which items leave the inbox.

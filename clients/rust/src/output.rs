@@ -487,6 +487,11 @@ enums! {
         Email,
         /// To a server of yours.
         Webhook,
+        /// To a browser of a user.
+        WebPush,
+        /// As a message to a user who follows your official account of WeChat.
+        #[serde(rename = "WECHAT")]
+        WeChat,
         /// One that this version does not know.
         #[serde(other)]
         Unknown,

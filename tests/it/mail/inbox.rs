@@ -176,6 +176,52 @@ on_every_database! {
         app.service().ask(again, json!({ "ids": [done[0]["id"]] })).await;
         settle(app, &lanes).await;
         assert_eq!(relay.got()[0].header("message-id"), relay.got()[1].header("message-id"));
+        app.user("ada").mark("markRead", json!({ "matching": {} })).await;
+        app.service().ask(again, json!({ "ids": [done[0]["id"]] })).await;
+        settle(app, &lanes).await;
+        let kept = deliveries(app, json!({})).await;
+        assert_eq!(relay.got().len(), 2, "she has read it");
+        assert_eq!((&kept[0]["state"], &kept[0]["lastStatus"]), (&json!("DELIVERED"), &json!(250)), "it was delivered before");
+    }
+
+    async fn who_dies_in_a_turn_leaves_the_rest_to_others(app) {
+        let relay = Relay::start().await;
+        save_relay(app, &relay).await;
+        define(app, "news", "ALWAYS", 0).await;
+        let users: Vec<String> = (0..40).map(|n| format!("u{n}")).collect();
+        address(app, &users.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        app.admin().announce("news", everyone(), "1").await;
+        relay.on(Asks::Text, Reply::Hangs);
+        let dying = Lanes::default();
+        let made = "SELECT COUNT(*) AS many FROM delivery";
+        while number(app, made).await < 40 || relay.connections() < 16 {
+            dying.look(&app.app).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        drop(dying);
+        relay.be_kind();
+        app.advance(TimeDelta::seconds(31));
+        let lanes = Lanes::default();
+        lanes.look(&app.app).await.unwrap();
+        let open = "SELECT COUNT(*) AS many FROM delivery WHERE state <> 2";
+        for _ in 0..crate::support::PATIENCE.as_millis() / 10 {
+            if number(app, open).await == 0 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert_eq!(letters(&relay).len(), 40, "nobody has sent anything since");
+    }
+
+    async fn what_is_said_last_of_a_user_in_a_call_counts(app) {
+        let save = "mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id } }";
+        let ada = |address: &str| json!({ "id": "ada", "contacts": [{ "email": format!("{address}@users.example") }] });
+        let of = async || app.user("ada").ask("{ viewer { contacts { address } } }", json!({})).await["viewer"].take();
+        let inputs: Vec<Value> = (0..20).map(|n| ada(&format!("a{n}"))).collect();
+        app.service().ask(save, json!({ "inputs": inputs })).await;
+        assert_eq!(of().await, json!({ "contacts": [{ "address": "a19@users.example" }] }));
+        app.service().ask(save, json!({ "inputs": [ada("b"), { "id": "ada", "clear": ["CONTACTS"] }] })).await;
+        assert_eq!(of().await, json!({ "contacts": [] }));
     }
 
     async fn addresses_are_their_owners_and_go_with_them(app) {

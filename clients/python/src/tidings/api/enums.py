@@ -3,6 +3,8 @@ from enum import Enum
 
 class DeliveryChannel(str, Enum):
     EMAIL = "EMAIL"
+    WEB_PUSH = "WEB_PUSH"
+    WECHAT = "WECHAT"
 
 
 class DeliveryCondition(str, Enum):
@@ -46,6 +48,8 @@ class NotificationStatus(str, Enum):
 class OutboundChannel(str, Enum):
     EMAIL = "EMAIL"
     WEBHOOK = "WEBHOOK"
+    WEB_PUSH = "WEB_PUSH"
+    WECHAT = "WECHAT"
 
 
 class OutboundDeliveryState(str, Enum):
@@ -65,6 +69,8 @@ class ProfileField(str, Enum):
     CONTACTS = "CONTACTS"
     LOCALE = "LOCALE"
     NAME = "NAME"
+    QUIET = "QUIET"
+    TIME_ZONE = "TIME_ZONE"
 
 
 class ReadPolicy(str, Enum):

@@ -109,6 +109,21 @@ class MessageDeliveryRuleInput(BaseModel):
     "Which items."
     delay_seconds: Optional[int] = Field(alias="delaySeconds", default=300)
     "How long after publication; at most 2,592,000, which are 30 days."
+    letter: Optional["MessageLetterInput"] = None
+    "What its letters say, of EMAIL alone; what its items do where it is left out."
+    wechat: Optional["WeChatTemplateInput"] = None
+    "What the message is made of: needed for `WECHAT`, and for no other."
+
+
+class MessageLetterInput(BaseModel):
+    """Templates of what letters say; at most 16 KiB each. One that does not compile is refused."""
+
+    html: Optional[str] = None
+    "Instead of the item's body in the HTML of the letter, between its heading and its button; what it speaks of is escaped in it. Where\nit is left out the text stands there."
+    subject: Optional[str] = None
+    "Instead of the item's title; the title where it is left out. It is cut to 256 characters."
+    text: Optional[str] = None
+    "Instead of the item's body; the body where it is left out. The link follows it."
 
 
 class MessageTemplateInput(BaseModel):
@@ -232,9 +247,11 @@ class OutboundDeadFilter(BaseModel):
     "Of what has happened since then alone."
 
 
-class OutboundDeadMailFilter(BaseModel):
-    """Letters that were given up."""
+class OutboundDeadToFilter(BaseModel):
+    """Deliveries to users that were given up."""
 
+    channel: DeliveryChannel
+    "By what they were to go."
     since: Optional[datetime] = None
     "Of what has happened since then alone; all where it is left out."
 
@@ -261,12 +278,19 @@ class OutboundDeliverySelector(BaseModel):
 
     dead: Optional["OutboundDeadFilter"] = None
     "Those of an endpoint that were given up; 100,000 at most."
-    dead_mail: Optional["OutboundDeadMailFilter"] = Field(
-        alias="deadMail", default=None
-    )
-    "Letters that were given up; 100,000 at most."
+    dead_to: Optional["OutboundDeadToFilter"] = Field(alias="deadTo", default=None)
+    "Those to users by a channel that were given up; 100,000 at most."
     ids: Optional[list[str]] = None
     "Those with these `id`s that were given up or delivered; 1,000 at most."
+
+
+class QuietHoursInput(BaseModel):
+    """Hours of each day in which nothing goes out to somebody."""
+
+    from_: str = Field(alias="from")
+    "A time of day, from `00:00` to `23:59`."
+    to: str
+    "Another time of day, up to which it is so. `22:00` to `07:00` goes over midnight."
 
 
 class SendAnnouncementInput(BaseModel):
@@ -388,6 +412,8 @@ class UserContactInput(BaseModel):
 
     email: Optional[str] = None
     "For mail: `ada@example.com`, 254 bytes at the most."
+    wechat_open_id: Optional[str] = Field(alias="wechatOpenId", default=None)
+    "For WeChat: the `openid` by which the tenant's official account knows them; 1 to 128 letters, digits, `-` and `_`."
 
 
 class UserProfileInput(BaseModel):
@@ -405,6 +431,31 @@ class UserProfileInput(BaseModel):
     "BCP 47."
     name: Optional[str] = None
     "1 to 256 characters."
+    quiet: Optional["QuietHoursInput"] = None
+    "When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none. What falls due then goes out when\nit is over, as far as it is still wanted; what is of mandatory types goes out at once."
+    time_zone: Optional[str] = Field(alias="timeZone", default=None)
+    "Where they are, by IANA's name of it, such as `Europe/Berlin`."
+
+
+class WeChatFieldInput(BaseModel):
+    """A field of a template of WeChat."""
+
+    name: str
+    "As the template names it, without `.DATA`: `thing1`. 1 to 128 letters, digits, `-` and `_`."
+    value: str
+    "Renders its value; 2,000 bytes at most. It is cut to what its kind, by which the name begins, holds: `thing` 20 characters, `phrase`\n5, `character_string` 32; and is `-` where it would be empty."
+
+
+class WeChatTemplateInput(BaseModel):
+    """A template message of WeChat: MiniJinja as in `MessageTemplate`, with `title` and `body`, what the item shows, in scope as well. What
+    does not compile is refused; a message of which one fails is given up, and its `lastError` names the field."""
+
+    fields: list["WeChatFieldInput"]
+    "What fills its fields: 1 to 20, of at most 16 KiB as JSON."
+    link: Optional[str] = None
+    "Renders where a click leads; where the item leads where it is left out. 2,000 bytes at most."
+    template_id: str = Field(alias="templateId")
+    "The template's id in the tenant's account: 1 to 128 letters, digits, `-` and `_`."
 
 
 CreateWebhookEndpointInput.model_rebuild()
@@ -412,6 +463,7 @@ InboxFilter.model_rebuild()
 InboxItemMatch.model_rebuild()
 InboxItemSelector.model_rebuild()
 MailRelayInput.model_rebuild()
+MessageDeliveryRuleInput.model_rebuild()
 MessageTypeInput.model_rebuild()
 NotificationFilter.model_rebuild()
 OutboundDeliverySelector.model_rebuild()
@@ -422,3 +474,4 @@ SendReminderInput.model_rebuild()
 SubscribeTopicInput.model_rebuild()
 UpdateWebhookEndpointInput.model_rebuild()
 UserProfileInput.model_rebuild()
+WeChatTemplateInput.model_rebuild()
