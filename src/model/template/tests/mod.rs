@@ -52,7 +52,14 @@ fn outcome(source: &str, params: &Json) -> Outcome {
 
 fn scene(params: &Json) -> Scene<'_> {
     let sender = json!({ "id": "ben", "name": "Ben", "avatarUrl": null, "locale": "de" });
-    Scene { params, data: params, sender, target: Some(TargetScene { r#type: "doc", id: "7" }), action: Some("like") }
+    Scene {
+        params,
+        data: params,
+        sender,
+        target: Some(TargetScene { r#type: "doc", id: "7" }),
+        action: Some("like"),
+        shown: None,
+    }
 }
 
 fn shown(source: &str, params: &Json) -> String {
