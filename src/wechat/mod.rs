@@ -23,7 +23,7 @@ pub use field::fitted;
 /// The most characters of a token; the documentation asks for room for 512.
 const TOKEN_CHARACTERS: usize = 1024;
 /// How long before its end a token is used no more: from then on, WeChat hands out the next one.
-const EARLY: Duration = Duration::from_secs(300);
+const EARLY: Duration = Duration::from_mins(5);
 /// The most bytes of what is told of an answer.
 const TOLD_BYTES: usize = 400;
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 /// What it answers instead of taking a message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Answer {
     Code(i64, &'static str),
     Status(u16),
@@ -126,7 +126,7 @@ async fn token(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
     let expected = json!({ "grant_type": "client_credential", "appid": "wx0123", "secret": super::SECRET, "force_refresh": wants_another });
     assert_eq!(body, expected);
     shared.asked.lock().push(wants_another);
-    if let Some(of) = shared.token_answer.lock().clone() {
+    if let Some(of) = *shared.token_answer.lock() {
         return answer(of);
     }
     let mut number = shared.token.lock();
@@ -148,7 +148,7 @@ async fn take(
         return answer(Answer::Code(40001, "invalid credential, access_token is invalid or not latest rid: 1"));
     }
     let next = shared.next.lock().pop_front();
-    let special = next.or_else(|| shared.to.lock().get(body["touser"].as_str().unwrap()).cloned());
+    let special = next.or_else(|| shared.to.lock().get(body["touser"].as_str().unwrap()).copied());
     if let Some(of) = special {
         return answer(of);
     }
