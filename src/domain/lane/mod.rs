@@ -39,7 +39,6 @@ pub use entity::lane::{Kind, Model as Lane, State};
 pub use examine::{Examined, examine};
 pub use lease::{Lease, lock_all};
 pub use link::absolute;
-use link::check_base;
 pub use list::{Filter, Page, delivery, kinds, page};
 pub use log::{Told, write};
 pub use only::{Settings, only};

@@ -4,7 +4,8 @@ use entity::lane::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
 
-use super::{Kind, Lane, State, all, anew, changed, check_base, end_of_log, lock_all};
+use super::link::check_base;
+use super::{Kind, Lane, State, all, anew, changed, end_of_log, lock_all};
 use crate::app::App;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;

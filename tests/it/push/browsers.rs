@@ -164,8 +164,8 @@ on_every_database! {
         for email in ["ada@users.example", "ada@other.example"] {
             app.service().ask(address, json!({ "email": email })).await;
         }
-        let own = app.user("ada").ask("{ viewer { contacts { email } } }", json!({})).await;
-        assert_eq!(own["viewer"]["contacts"], json!([{ "email": "ada@other.example" }]));
+        let own = app.user("ada").ask("{ viewer { contacts { address } } }", json!({})).await;
+        assert_eq!(own["viewer"]["contacts"], json!([{ "address": "ada@other.example" }]));
         let export = app.service().ask("{ exportUser(id: \"ada\") }", json!({})).await["exportUser"].take();
         assert_eq!(export["contacts"], json!([{ "email": "ada@other.example" }]), "{export}");
         assert_eq!(export["pushSubscriptions"][0]["endpoint"], browser.endpoint, "{export}");
