@@ -204,10 +204,15 @@ async fn a_connection_that_nobody_uses_is_ended() {
 async fn an_answer_that_does_not_end_is_cut() {
     let endless = "250-m\r\n".repeat(20_000) + "250 m";
     for asks in [Asks::Ehlo, Asks::Mail, Asks::Text] {
-        for encryption in [None, Some(Encryption::Offered), Some(Encryption::FromTheBeginning)] {
+        for (encryption, scheme, tls) in [
+            (None, "smtp", "?tls=none"),
+            (Some(Encryption::Offered), "smtp", ""),
+            (Some(Encryption::FromTheBeginning), "smtps", ""),
+        ] {
             let server = Server::with(Manner { encryption, ..Manner::default() }).await;
             server.on(asks, Reply::says(&endless));
-            let failure = trusting().send(&relay(&server.url()), &LETTER).await.unwrap_err();
+            let url = format!("{scheme}://127.0.0.1:{}{tls}", server.port);
+            let failure = trusting().send(&relay(&url), &LETTER).await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Later);
             assert!(failure.told.ends_with("its answer is too long"), "{asks:?}, {encryption:?}: {}", failure.told);
         }
