@@ -13,6 +13,16 @@ pub struct EgressConfig {
     /// private, and by http; `none` for none.
     #[arg(id = "egress_allow", long = "egress-allow", env = "TIDINGS_EGRESS_ALLOW", default_value = "none")]
     pub allow: Destinations,
+    /// The same for what browsers have subscribed, which are addresses that any user may name.
+    #[arg(id = "push_allow", long = "push-allow", env = "TIDINGS_PUSH_ALLOW", default_value = "none")]
+    pub push_allow: Destinations,
+}
+
+impl EgressConfig {
+    /// The settings of requests to browsers.
+    pub fn of_push(&self) -> Self {
+        Self { allow: self.push_allow.clone(), push_allow: self.push_allow.clone() }
+    }
 }
 
 /// Networks and hosts.

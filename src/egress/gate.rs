@@ -171,7 +171,7 @@ mod tests {
     use crate::config::EgressConfig;
 
     fn gate(allow: &str) -> Gate {
-        Gate::new(&EgressConfig { allow: allow.parse().unwrap() }).unwrap()
+        Gate::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
     }
 
     /// The first and the last of each range that is refused, and what leads there.
@@ -230,7 +230,9 @@ mod tests {
         assert!(translating.lets(None, "64:ff9b::8.8.8.8".parse().unwrap()));
         assert!(!translating.lets(None, "64:ff9b::10.0.0.1".parse().unwrap()));
         for lost in ["169.254.0.0/16", "169.254.169.254", "fe80::/10", "fd00:ec2::254"] {
-            let told = Gate::new(&EgressConfig { allow: lost.parse().unwrap() }).unwrap_err().to_string();
+            let told = Gate::new(&EgressConfig { allow: lost.parse().unwrap(), ..EgressConfig::default() })
+                .unwrap_err()
+                .to_string();
             assert!(told.starts_with("TIDINGS_EGRESS_ALLOW has ") && told.contains("nothing lets through"), "{told}");
         }
     }

@@ -38,7 +38,7 @@ fn answers(each: &[&[&str]]) -> Arc<Answers> {
 }
 
 fn config(allow: &str) -> EgressConfig {
-    EgressConfig { allow: allow.parse().unwrap() }
+    EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }
 }
 
 fn egress(allow: &str) -> Egress {

@@ -13,7 +13,7 @@ const ROOT: &[u8] = include_bytes!("../../tests/it/support/relay/root.pem");
 const ALL: Duration = Duration::from_secs(20);
 
 fn egress(allow: &str) -> Egress {
-    Egress::new(&EgressConfig { allow: allow.parse().unwrap() }).unwrap()
+    Egress::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
 }
 
 fn mail() -> Mail {

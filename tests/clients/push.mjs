@@ -80,7 +80,7 @@ async function worker(url, scope) {
   return { push: (told) => run('push', { data: told && { json: () => told } }), click, shown };
 }
 
-const server = await Server.start({ TIDINGS_KEY: '07'.repeat(32), TIDINGS_EGRESS_ALLOW: '127.0.0.1' });
+const server = await Server.start({ TIDINGS_KEY: '07'.repeat(32), TIDINGS_PUSH_ALLOW: '127.0.0.1' });
 const { got, server: http, origin } = await pushService();
 const reader = await browser();
 try {

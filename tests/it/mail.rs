@@ -1,6 +1,6 @@
 //! Letters, from those who send them to the relay of the tests.
 
-mod inbox;
+pub mod inbox;
 mod model;
 mod quiet;
 mod template;
@@ -13,7 +13,7 @@ use tidings::mail::{FailureKind, Letter, Mail, Relay};
 use crate::support::relay::{Asks, Encryption, Manner, Relay as Server, Reply};
 
 fn mail() -> Mail {
-    Mail::new(Egress::new(&EgressConfig { allow: "127.0.0.1".parse().unwrap() }).unwrap())
+    Mail::new(Egress::new(&EgressConfig { allow: "127.0.0.1".parse().unwrap(), ..EgressConfig::default() }).unwrap())
 }
 
 fn relay(url: &str) -> Relay {

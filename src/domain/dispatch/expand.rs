@@ -3,7 +3,6 @@
 use entity::dispatch::{self, Column, Entity as Dispatches};
 use entity::ids::UserId;
 use entity::prelude::*;
-use entity::recipient::{self, Entity as Recipients};
 
 use super::statement::{Addressed, Standing, Whose, addressed, standing};
 use crate::app::App;
@@ -82,16 +81,15 @@ async fn step(
                 let on = Dispatches::update_many().col_expr(Column::AfterUser, Expr::val(last));
                 on.filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq)).exec(txn).await?;
             }
-            None => end(txn, tenant, of).await?,
+            None => end(txn, of).await?,
         }
         Ok(Some(true))
     })
 }
 
-async fn end(txn: &Transaction, tenant: &Tenant, of: &dispatch::Model) -> Result<()> {
+/// Whom it named stays known: other channels may have it before them.
+async fn end(txn: &Transaction, of: &dispatch::Model) -> Result<()> {
     let done = Dispatches::delete_many().filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq));
     done.exec(txn).await?;
-    let named = Recipients::delete_of_tenant(tenant.id);
-    named.filter(recipient::Column::NotificationId.eq(of.notification_id)).exec(txn).await?;
     Ok(())
 }

@@ -22,7 +22,7 @@ pub fn check_base(base: &str) -> Result<()> {
 
 /// Where a link leads from what a lane sends; nothing where it is a path and the lane does not say of what.
 pub fn absolute(lane: &Lane, link: &str) -> Option<String> {
-    if link.starts_with("https://") || link.starts_with("http://") {
+    if !link.starts_with('/') {
         return Some(link.to_owned());
     }
     let base = reqwest::Url::parse(lane.link_base.as_deref()?).ok()?;

@@ -38,11 +38,14 @@ pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> 
         }
         Replay::Dead { lane, since } => {
             let mut replayed = 0;
+            // What is found to be unwanted meanwhile is dead again, and due later than now.
+            let began = app.now();
             while replayed < MOST {
                 let step = LIST.min(MOST - replayed);
                 let many = transaction!(app.db, |txn| {
                     let mut of = Deliveries::of_tenant(tenant.id).filter(Column::LaneId.eq(lane));
                     of = of.filter(Column::State.eq(DeliveryState::Dead)).filter(Column::Event.ne(Event::Ping));
+                    of = of.filter(Column::DueAt.lt(began));
                     if let Some(since) = since {
                         of = of.filter(Column::HappenedAt.gte(since));
                     }

@@ -404,9 +404,11 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
         }
     }
     for (due_at, ids) in later {
-        let to = Deliveries::update_many().col_expr(Of::DueAt, Expr::val(due_at));
-        let to = to.col_expr(Of::HappenedAt, Expr::val(due_at));
-        to.filter(Of::Id.among(txn, &ids)).exec(txn).await?;
+        for ids in ids.chunks(LIST) {
+            let to = Deliveries::update_many().col_expr(Of::DueAt, Expr::val(due_at));
+            let to = to.col_expr(Of::HappenedAt, Expr::val(due_at));
+            to.filter(Of::Id.among(txn, ids)).exec(txn).await?;
+        }
     }
     for (status, all) in delivered {
         for some in all.chunks(LIST) {
@@ -458,7 +460,7 @@ async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome
     let to = to.col_expr(Of::Attempts, Expr::val(attempts));
     let to = to.col_expr(Of::Status, Expr::val(outcome.status.map(i64::from)));
     let to = to.col_expr(Of::Error, Expr::val(outcome.error.clone()));
-    let to = to.col_expr(Of::DoneAt, Expr::val(next.is_none().then_some(at)));
+    let to = if next.is_none() { to.col_expr(Of::DoneAt, Expr::val(at)) } else { to };
     to.filter(Of::Id.eq(delivery.id)).exec(txn).await?;
     Ok(())
 }

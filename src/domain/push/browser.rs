@@ -5,6 +5,7 @@ use entity::ids::UserId;
 use entity::lane::Kind;
 use entity::prelude::*;
 use sea_orm::Select;
+use sea_orm::sea_query::ExprTrait;
 use serde_json::Value;
 
 use crate::app::App;
@@ -18,6 +19,8 @@ use crate::push::{Subscription, address};
 
 /// The most browsers of a user: with another one the oldest goes.
 pub const BROWSERS: usize = 10;
+/// After so many attempts in a row that led nowhere a browser is forgotten.
+const FAILURES: i64 = 20;
 
 /// The browsers of a user, oldest first.
 pub async fn browsers(app: &App, user: UserId) -> Result<Vec<Model>> {
@@ -63,6 +66,19 @@ pub async fn unsubscribe(app: &App, user: UserId, endpoint: &str) -> Result<bool
 pub(super) async fn forget(txn: &Transaction, ids: &[i64]) -> Result<()> {
     for ids in ids.chunks(LIST) {
         Contacts::delete_many().filter(Column::Id.among(txn, ids)).exec(txn).await?;
+    }
+    Ok(())
+}
+
+/// Notes that nothing was heard where these lead, or that their keys are not taken; forgets those of which that was so too often.
+pub(super) async fn failed(txn: &Transaction, ids: &[i64]) -> Result<()> {
+    for id in ids {
+        let of = Contacts::update_many().filter(Column::Id.eq(*id));
+        of.col_expr(Column::Failures, Expr::col(Column::Failures).add(1)).exec(txn).await?;
+    }
+    for ids in ids.chunks(LIST) {
+        let gone = Contacts::delete_many().filter(Column::Id.among(txn, ids));
+        gone.filter(Column::Failures.gte(FAILURES)).exec(txn).await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::clock::Millis;
 use crate::domain::dispatch::Due;
 use crate::domain::lane::{Lane, absolute};
 use crate::domain::tenant::Tenant;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result as Done};
 use crate::model::seal::Kind;
 use crate::push::{Message, Subscription};
 
@@ -16,9 +16,11 @@ const BYTES: usize = 3000;
 const TITLE: usize = 500;
 const LINK: usize = 1500;
 
-/// A message that can be sent, and to which browser.
+/// A message that can be sent, and to which browser; or why it never can.
+pub type Parcel = Result<Ready, String>;
+
 #[derive(Debug)]
-pub struct Parcel {
+pub struct Ready {
     pub to: Subscription,
     pub message: Message,
 }
@@ -37,11 +39,11 @@ struct Told<'a> {
 }
 
 /// What is due, for the browser that it is for.
-pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -> Result<Parcel> {
+pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -> Done<Parcel> {
     let (item, of) = (due.item, due.content);
     let to = item.endpoint.as_deref().zip(item.push_keys.as_deref());
     let to = to.and_then(|(endpoint, keys)| Subscription::of(endpoint, keys));
-    let to = to.ok_or_else(|| Error::internal("the keys of a browser are broken"))?;
+    let Some(to) = to else { return Ok(Err("the keys of the browser are broken".to_owned())) };
     let id = tenant.seal.close(Kind::Item, item.user_id.0, item.seq.0);
     // A path that belongs to nothing is one of the page whose service worker opens it.
     let link = of.link().map(|link| absolute(lane, &link).unwrap_or(link)).filter(|link| escaped(link) <= LINK);
@@ -59,10 +61,10 @@ pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -
     let body = cut(&body, BYTES - write(&told)?.len());
     let text = write(&Told { body: &body, ..told })?;
     let lasts = item.expires_at.map(|at| at - now);
-    Ok(Parcel { to, message: Message { text, topic: id, lasts } })
+    Ok(Ok(Ready { to, message: Message { text, topic: id, lasts } }))
 }
 
-fn write(told: &Told<'_>) -> Result<String> {
+fn write(told: &Told<'_>) -> Done<String> {
     serde_json::to_string(told).map_err(Error::internal)
 }
 

@@ -10,6 +10,7 @@ mod sender;
 use super::dispatch;
 use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
 use super::tenant::Tenant;
+use super::user;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
@@ -37,6 +38,10 @@ impl Carrier for Pushes {
         let sender = match receiver {
             Ok(sender) => sender,
             Err(why) => return Outcome::unanswered(why),
+        };
+        let of = match of {
+            Ok(of) => of,
+            Err(why) => return Outcome { blame: Blame::Contact, ..Outcome::unanswered(why) },
         };
         let answer = match app.push.send(sender, &of.to, &of.message, app.now()).await {
             Ok(answer) => answer,
@@ -72,8 +77,13 @@ impl Carrier for Pushes {
     }
 
     async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], _: Millis) -> Result<()> {
-        let gone = all.iter().filter(|(_, outcome)| outcome.blame == Blame::Contact);
-        browser::forget(txn, &gone.map(|(delivery, _)| delivery.contact_id).collect::<Vec<_>>()).await
+        let of = |is: &dyn Fn(&Outcome) -> bool| -> Vec<i64> {
+            all.iter().filter(|(_, outcome)| is(outcome)).map(|(delivery, _)| delivery.contact_id).collect()
+        };
+        user::works_again(txn, &of(&|outcome| outcome.error.is_none())).await?;
+        browser::forget(txn, &of(&|outcome| outcome.blame == Blame::Contact)).await?;
+        let leads_nowhere = |outcome: &Outcome| matches!(outcome.status, None | Some(401 | 403));
+        browser::failed(txn, &of(&|outcome| outcome.blame == Blame::Host && leads_nowhere(outcome))).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! What users have read, as endpoints are told of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use entity::ids::{Seq, UserId};
 use entity::notification::{Column as Sent, Entity as Notifications};
@@ -25,38 +25,26 @@ pub(super) struct Read {
 
 /// Batches by their rows, as far as there is something to say: without users who were erased, and what is not kept any more.
 pub(super) async fn batches(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<HashMap<i64, Vec<Read>>> {
-    let mut batches = HashMap::with_capacity(ids.len());
-    for &id in ids {
-        let Some(items) = items(app, tenant, id).await? else { continue };
-        let read = read(app, tenant, &items).await?;
-        if !read.is_empty() {
-            batches.insert(id, read);
-        }
+    let db = &app.db.read;
+    let rows = Batches::of_tenant(tenant.id).filter(Column::Id.among(db, ids)).select_only();
+    let rows = rows.columns([Column::Id, Column::Items]).into_tuple::<(i64, String)>().all(db).await?;
+    let batches = rows.into_iter().map(|(id, items)| Ok((id, serde_json::from_str(&items).map_err(Error::internal)?)));
+    let batches = batches.collect::<Result<Vec<(i64, Vec<(UserId, Seq, Millis)>)>>>()?;
+    let items = || batches.iter().flat_map(|(_, items)| items);
+    let users: BTreeSet<UserId> = items().map(|(user, ..)| *user).collect();
+    let users = user::profiles(app, tenant, &Vec::from_iter(users)).await?;
+    let seqs: BTreeSet<Seq> = items().map(|(_, seq, _)| *seq).collect();
+    let mut sent: HashMap<Seq, i64> = HashMap::with_capacity(seqs.len());
+    for seqs in Vec::from_iter(seqs).chunks(LIST) {
+        let some = Notifications::of_tenant(tenant.id).filter(Sent::Seq.among(db, seqs)).select_only();
+        sent.extend(some.columns([Sent::Seq, Sent::Id]).into_tuple::<(Seq, i64)>().all(db).await?);
     }
-    Ok(batches)
-}
-
-async fn items(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Vec<(UserId, Seq, Millis)>>> {
-    let items = Batches::of_tenant(tenant.id).filter(Column::Id.eq(id)).select_only().column(Column::Items);
-    let items = items.into_tuple::<String>().one(&app.db.read).await?;
-    items.map(|items| serde_json::from_str(&items).map_err(Error::internal)).transpose()
-}
-
-async fn read(app: &App, tenant: &Tenant, items: &[(UserId, Seq, Millis)]) -> Result<Vec<Read>> {
-    let (mut users, mut seqs): (Vec<UserId>, Vec<Seq>) = items.iter().map(|(user, seq, _)| (*user, *seq)).unzip();
-    users.sort_unstable();
-    users.dedup();
-    seqs.sort_unstable();
-    seqs.dedup();
-    let users = user::profiles(app, tenant, &users).await?;
-    let sent = Notifications::of_tenant(tenant.id).filter(Sent::Seq.among(&app.db.read, &seqs));
-    let sent = sent.select_only().columns([Sent::Seq, Sent::Id]).into_tuple::<(Seq, i64)>().all(&app.db.read).await?;
-    let sent: HashMap<Seq, i64> = sent.into_iter().collect();
     let one = |(user, seq, at): &(UserId, Seq, Millis)| {
         let user = users.get(user)?.external_id.clone();
         Some(Read { notification: *sent.get(seq)?, user, at: *at })
     };
-    Ok(items.iter().filter_map(one).collect())
+    let read = |(id, items): &(i64, Vec<_>)| (*id, items.iter().filter_map(one).collect::<Vec<_>>());
+    Ok(batches.iter().map(read).filter(|(_, read)| !read.is_empty()).collect())
 }
 
 /// Deletes a tenant's batches that were made before an instant, in steps, as their deliveries are.

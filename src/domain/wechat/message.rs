@@ -6,6 +6,7 @@ use entity::ids::TypeId;
 
 use crate::domain::dispatch::Due;
 use crate::domain::lane::{Lane, absolute};
+use crate::model::check;
 use crate::model::template::Flaw;
 use crate::model::wechat::Fillable;
 use crate::wechat::Message;
@@ -23,7 +24,7 @@ impl Templates {
         let template = due.rule.wechat.as_ref().ok_or("the type does not say what the message is made of")?;
         let compiled = self.0.entry(due.item.type_id).or_insert_with(|| template.compile().map_err(told));
         let filled = compiled.as_ref().map_err(Clone::clone)?.fill(&due.content.scene_with_texts()).map_err(told)?;
-        let link = filled.link.or_else(|| due.content.link()).filter(|link| !link.is_empty());
+        let link = filled.link.or_else(|| due.content.link()).filter(|link| check::is_link(link));
         Ok(Message {
             to: due.item.address.clone(),
             template: template.id.clone(),

@@ -7,6 +7,8 @@ use tidings::domain::outbound::Lanes;
 use super::service::Service;
 use super::{define, deliveries, save, turn_on, turn_on_with};
 use crate::after::announce;
+use crate::mail::inbox::{address, letters, save_relay};
+use crate::support::relay::Relay;
 use crate::support::{everyone, on_every_database};
 use crate::webhook::{number, settle};
 
@@ -48,6 +50,26 @@ on_every_database! {
         let later = service.take();
         assert_eq!(later[0].header("ttl"), "2419200");
         assert_eq!(later[0].claims(&key)["exp"], app.now().timestamp() + 43_200, "another token");
+    }
+
+    async fn whom_an_announcement_names_has_it_by_each_channel(app) {
+        let (service, relay) = (Service::start().await, Relay::start().await);
+        turn_on(app).await;
+        save_relay(app, &relay).await;
+        let delivery = json!([
+            { "channel": "WEB_PUSH", "delaySeconds": 0 },
+            { "channel": "EMAIL", "delaySeconds": 60 },
+        ]);
+        app.admin().define(json!({ "code": "news", "title": "News", "delivery": delivery })).await;
+        save(&app.user("ada"), &service.browser("ada")).await;
+        address(app, &["ada", "ben"]).await;
+        app.admin().announce("news", json!({ "users": ["ada", "ben"] }), "1").await;
+        let lanes = Lanes::default();
+        settle(app, &lanes).await;
+        assert_eq!(service.take().len(), 1);
+        app.advance(TimeDelta::minutes(1));
+        settle(app, &lanes).await;
+        assert_eq!(letters(&relay), ["ada: 1", "ben: 1"], "the other channel was there first");
     }
 
     async fn what_was_read_meanwhile_is_not_sent_and_a_long_text_is_cut(app) {

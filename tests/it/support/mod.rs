@@ -249,6 +249,7 @@ pub fn config(url: &str) -> Config {
     config.user_messages = vec!["acme".into()];
     config.keys.key = Some(KEY.into());
     config.egress.allow = "127.0.0.1".parse().expect("it is an address");
+    config.egress.push_allow = config.egress.allow.clone();
     config.public.url = Some("https://inbox.example.com".parse().expect("it is one"));
     config
 }

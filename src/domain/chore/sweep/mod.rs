@@ -146,7 +146,7 @@ where
     }
 }
 
-/// Whom announcements name that nothing brought to them outside: there is no relay any more.
+/// Whom announcements name that are past the retention window.
 async fn forget_named(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
     use recipient::Column::NotificationId;
     let mut after = 0;
