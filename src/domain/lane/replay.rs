@@ -45,7 +45,7 @@ pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> 
                 let many = transaction!(app.db, |txn| {
                     let mut of = Deliveries::of_tenant(tenant.id).filter(Column::LaneId.eq(lane));
                     of = of.filter(Column::State.eq(DeliveryState::Dead)).filter(Column::Event.ne(Event::Ping));
-                    of = of.filter(Column::DueAt.lt(began));
+                    of = of.filter(Column::DueAt.lte(began));
                     if let Some(since) = since {
                         of = of.filter(Column::HappenedAt.gte(since));
                     }

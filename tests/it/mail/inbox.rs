@@ -87,12 +87,17 @@ on_every_database! {
         app.advance(TimeDelta::days(1));
         settle(app, &lanes).await;
         assert_eq!(letters(&relay).len(), 8, "each comes once");
-        assert_eq!(number(app, "SELECT COUNT(*) AS many FROM dispatch").await + number(app, "SELECT COUNT(*) AS many FROM recipient").await, 0);
+        assert_eq!(number(app, "SELECT COUNT(*) AS many FROM dispatch").await, 0);
         let all = deliveries(app, json!({ "channel": "EMAIL", "user": "ben" })).await;
         assert_eq!(all.len(), 3);
         assert!(all.iter().all(|of| of["state"] == "DELIVERED" && of["user"]["id"] == "ben" && of["endpointId"].is_null()), "{all:?}");
         assert_eq!(deliveries(app, json!({ "channel": "WEBHOOK" })).await.len(), 0);
         assert_eq!(relay.got()[0].header("message-id").unwrap().matches("@shop.example").count(), 1);
+        let named = "SELECT COUNT(*) AS many FROM recipient";
+        assert!(number(app, named).await > 0, "other channels may come to them later");
+        app.advance(TimeDelta::days(40));
+        sweep(&app.app).await.unwrap();
+        assert_eq!(number(app, named).await, 0, "not for ever");
     }
 
     async fn what_was_seen_taken_back_or_not_wanted_is_not_sent(app) {
