@@ -20,6 +20,7 @@ pub struct EgressConfig {
 
 impl EgressConfig {
     /// The settings of requests to browsers.
+    #[must_use]
     pub fn of_push(&self) -> Self {
         Self { allow: self.push_allow.clone(), push_allow: self.push_allow.clone() }
     }
