@@ -11,11 +11,14 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from tidings import (
+    CreateWebhookEndpointInput,
     InboxFilter,
     InboxItemMatch,
     InboxItemSelector,
     InboxState,
     ListenerChoice,
+    MailRelayInput,
+    MailRelaySwitch,
     MessageTypeInput,
     NotificationAudienceInput,
     NotificationContentInput,
@@ -23,6 +26,8 @@ from tidings import (
     NotificationFilter,
     NotificationPatch,
     NotificationStatus,
+    OutboundDeadFilter,
+    OutboundDeliverySelector,
     SendAnnouncementInput,
     SendMessageInput,
     SendReminderInput,
@@ -31,6 +36,7 @@ from tidings import (
     TidingsError,
     TopicChoice,
     TopicTargetInput,
+    UpdateWebhookEndpointInput,
     UserProfileInput,
     sign,
 )
@@ -148,6 +154,33 @@ async def errs(tidings: Tidings) -> None:
     assert len(await tidings.send_many(large)) == 200
 
 
+async def goes_out(tidings: Tidings) -> None:
+    del tidings  # Operators alone do this.
+    async with client(role="admin") as admin:
+        made = await admin.create_webhook_endpoint(CreateWebhookEndpointInput(url="https://hooks.invalid/tidings"))
+        id_ = made.endpoint.id
+        assert made.secret.startswith("whsec_"), made
+        changed = await admin.update_webhook_endpoint(id_, UpdateWebhookEndpointInput(url="https://hooks.invalid/other"))
+        assert changed.url == "https://hooks.invalid/other", changed
+        assert (await admin.rotate_webhook_secret(id_)).secret != made.secret
+        tried = await admin.test_webhook_endpoint(id_)
+        assert tried.last_error is not None and tried.endpoint_id == id_, tried
+        assert [one.id for one in await admin.webhook_endpoints()] == [id_]
+        assert (await admin.pause_webhook_endpoint(id_)).state == "PAUSED"
+        assert (await admin.resume_webhook_endpoint(id_)).state == "ACTIVE"
+        page = await admin.outbound_deliveries(first=1)
+        assert [one.id for one in page.nodes] == [tried.id], page
+        again = OutboundDeliverySelector(dead=OutboundDeadFilter(endpoint=id_))
+        assert (await admin.replay_outbound_deliveries(again)).replayed_count == 0, "pings are not sent again"
+        assert (await admin.delete_webhook_endpoint(id_)).deleted_id == id_
+        assert await admin.mail_relay() is None
+        relay = MailRelayInput.model_validate({"url": "smtps://name:secret@mail.invalid", "from": "Shop <noreply@shop.example>"})
+        saved = await admin.save_mail_relay(relay)
+        assert "secret" not in saved.url, saved
+        assert (await admin.switch_mail_relay(MailRelaySwitch.OFF)).state == "PAUSED"
+        assert (await admin.delete_mail_relay()).deleted_id == saved.id
+
+
 async def sees_nothing(sent: str) -> None:
     async with client("another") as other:
         assert (await other.sent_notifications()).nodes == []
@@ -157,7 +190,7 @@ async def sees_nothing(sent: str) -> None:
 
 async def operations() -> dict[str, Any]:
     async with client() as tidings:
-        for act in (saves, sends, marks, errs):
+        for act in (saves, sends, marks, errs, goes_out):
             await act(tidings)
         await sees_nothing((await tidings.sent_notifications()).nodes[0].id)
         called = [name for name in vars(Tidings.__mro__[1]) if not name.startswith("_")]

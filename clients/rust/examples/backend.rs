@@ -10,10 +10,12 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tidings_client::{
-    Client, Error, ErrorCode, InboxFilter, InboxItemMatch, InboxItemSelector, InboxState, ListenerChoice,
-    MessageTypeInput, NotificationAudienceInput, NotificationContentInput, NotificationField, NotificationFilter,
-    NotificationPatch, NotificationStatus, ReadPolicy, SendAnnouncementInput, SendMessageInput, SendReminderInput,
-    Sender, SubscribeTopicInput, Token, TopicChoice, TopicTargetInput, UserProfileInput, sign,
+    Client, CreateWebhookEndpointInput, Error, ErrorCode, InboxFilter, InboxItemMatch, InboxItemSelector, InboxState,
+    ListenerChoice, MailRelayInput, MailRelaySwitch, MessageTypeInput, NotificationAudienceInput,
+    NotificationContentInput, NotificationField, NotificationFilter, NotificationPatch, NotificationStatus,
+    OutboundDeadFilter, OutboundDeliverySelector, ReadPolicy, SendAnnouncementInput, SendMessageInput,
+    SendReminderInput, Sender, SubscribeTopicInput, Token, TopicChoice, TopicTargetInput, UpdateWebhookEndpointInput,
+    UserProfileInput, sign,
 };
 use tokio::task::JoinSet;
 
@@ -172,18 +174,50 @@ async fn errs(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
+async fn goes_out() -> Result<(), Error> {
+    let admin = admin();
+    let url = |path: &str| format!("https://hooks.invalid/{path}");
+    let input = CreateWebhookEndpointInput { url: url("tidings"), ..CreateWebhookEndpointInput::default() };
+    let made = admin.create_webhook_endpoint(&input).await?;
+    let id = made.endpoint.id.as_str();
+    let input = UpdateWebhookEndpointInput { url: Some(url("other")), ..UpdateWebhookEndpointInput::default() };
+    assert_eq!(admin.update_webhook_endpoint(id, &input).await?.url, url("other"));
+    assert_ne!(admin.rotate_webhook_secret(id).await?.secret, made.secret);
+    let tried = admin.test_webhook_endpoint(id).await?;
+    assert!(tried.last_error.is_some() && tried.endpoint_id.as_deref() == Some(id));
+    assert_eq!(admin.webhook_endpoints().await?.len(), 1);
+    assert_eq!(json!(admin.pause_webhook_endpoint(id).await?.state), "PAUSED");
+    assert_eq!(json!(admin.resume_webhook_endpoint(id).await?.state), "ACTIVE");
+    assert_eq!(admin.outbound_deliveries(Some(1), None, None).await?.nodes[0].id, tried.id);
+    let again = OutboundDeadFilter { endpoint: id.to_owned(), since: None };
+    let again = OutboundDeliverySelector::Dead(again);
+    assert_eq!(admin.replay_outbound_deliveries(&again).await?.replayed_count, 0, "pings are not sent again");
+    admin.delete_webhook_endpoint(id).await?;
+    assert!(admin.mail_relay().await?.is_none());
+    let relay = MailRelayInput {
+        url: "smtps://name:secret@mail.invalid".into(),
+        from: "Shop <noreply@shop.example>".into(),
+        ..MailRelayInput::default()
+    };
+    assert!(!admin.save_mail_relay(&relay).await?.url.contains("secret"));
+    assert_eq!(json!(admin.switch_mail_relay(MailRelaySwitch::Off).await?.state), "PAUSED");
+    admin.delete_mail_relay().await?;
+    Ok(())
+}
+
 async fn operations() -> Result<Value, Error> {
     let client = client("shop");
     saves(&client).await?;
     sends(&client).await?;
     marks(&client).await?;
     errs(&client).await?;
+    goes_out().await?;
     let sent = client.sent_notifications(None, None, None).await?.nodes[0].id.clone();
     let another = self::client("another");
     assert!(another.sent_notifications(None, None, None).await?.nodes.is_empty());
     assert!(another.inbox_user_overview("ada", None, None).await?.is_none());
     assert_eq!(refusal(another.retract_sent_notification(&sent).await), (ErrorCode::NotFound, None));
-    Ok(json!({ "operations": 21 }))
+    Ok(json!({ "operations": 35 }))
 }
 
 /// Some with keys of their own, others with such as the client makes.
