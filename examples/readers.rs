@@ -90,7 +90,7 @@ async fn send(app: &Arc<App>, tenant: &Arc<Tenant>, many: usize, to: &Addressees
 }
 
 /// Marks a second by all the readers at once.
-async fn rate(app: &App, tenant: &Tenant, readers: &[UserId], of: &dyn Fn(usize) -> Seq) -> Result<f64> {
+async fn rate(app: &Arc<App>, tenant: &Arc<Tenant>, readers: &[UserId], of: &dyn Fn(usize) -> Seq) -> Result<f64> {
     let begun = Instant::now();
     let marks = readers.iter().enumerate().map(|(place, reader)| {
         let selection = Selection::Items(vec![of(place)]);

@@ -24,6 +24,8 @@ pub enum Event {
     Ping = 5,
     /// Users have read items.
     Read = 6,
+    /// An hour has come at which a user is told what is unread.
+    Digest = 7,
 }
 
 impl Event {
@@ -60,9 +62,11 @@ pub struct Model {
     /// To whom, where it goes to a user; 0 where it does not.
     pub contact_id: i64,
     pub event: Event,
-    /// The number of the notification, of the endpoint that was disabled, or of the batch of what was read.
+    /// The number of the notification, of the endpoint that was disabled, or of the batch of what was read. Of a digest: the place in the
+    /// log up to which the user was told already.
     pub subject_id: Option<i64>,
-    /// The place in the log by which it is there once; nothing where the log does not tell of it.
+    /// The place in the log by which it is there once; nothing where the log does not tell of it. Of a digest: up to where the user's inbox
+    /// was looked at.
     pub seq: Option<Seq>,
     /// Milliseconds since 1970, as every instant here.
     pub happened_at: i64,

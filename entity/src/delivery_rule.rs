@@ -29,6 +29,8 @@ pub struct Model {
     pub sends: Condition,
     /// From publication on.
     pub delay_seconds: i64,
+    /// Of mail: what is unread goes into one letter, at an hour of the user's own.
+    pub digest: bool,
     /// Of WeChat: the id of the template there.
     pub wechat_template: Option<String>,
     /// Of WeChat: what fills its fields, as JSON: a list of `name` and `value`.

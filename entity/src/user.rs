@@ -23,6 +23,10 @@ pub struct Model {
     pub quiet_from: Option<i64>,
     /// Until then.
     pub quiet_to: Option<i64>,
+    /// When they are told what is unread, in minutes since midnight.
+    pub digest_at: Option<i64>,
+    /// The one day of the week on which they are, from 0 for Monday to 6; NULL where it is each.
+    pub digest_weekday: Option<i64>,
     /// How far into the log the inbox has been synced.
     pub cursor_seq: Seq,
     /// Where the log stood when the whole inbox was last looked at.

@@ -24,6 +24,7 @@ mod m20261123_000022_wechat;
 mod m20261123_000023_push;
 mod m20261123_000024_letters;
 mod m20261123_000025_events_of_items;
+mod m20261124_000026_digests;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -54,6 +55,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000023_push,
     m20261123_000024_letters,
     m20261123_000025_events_of_items,
+    m20261124_000026_digests,
 ];
 
 /// The names of all migrations, oldest first.

@@ -147,6 +147,7 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         locale: Some(Some(locale.into())),
         time_zone: None,
         quiet: None,
+        digest: None,
         contacts: None,
     };
     user::save(app, tenant, PEOPLE.into_iter().map(profile).collect()).await?;

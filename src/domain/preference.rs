@@ -143,7 +143,7 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, changes: &Changes)
         }
     }
     let changes = resolve(app, tenant, &catalogue, changes).await?;
-    sync::caught_up(app, tenant, &[user]).await?;
+    sync::brought_near(app, tenant, &[user]).await?;
     let own_actions = || Own::of_user(user).filter(Column::Scope.eq(Scope::Action));
     let columns = [Column::UserId, Column::Scope, Column::SubjectId, Column::Enabled];
     transaction!(app.db, |txn| {

@@ -13,12 +13,14 @@ use super::channel::{Group, Groups, TopicSubscription, TopicSubscriptions};
 use super::connection::{Paging, Walked, by_channel, names};
 use super::context::{Call, STAFF};
 use super::event::NOBODY;
+use super::hours::{DigestTime, QuietHours};
 use super::inbox::{InboxFilter, InboxItem, Items, inbox_page};
 use super::overview::{Overview, wish};
 use super::plain::Plain;
+use super::poll::Readings;
 use super::preference::Preferences;
 use super::siblings::Siblings;
-use super::user::{QuietHours, User, UserContact};
+use super::user::{User, UserContact};
 use super::view::{View, ViewKeyInput};
 use crate::auth::Role;
 use crate::domain::channel::{self, Listener};
@@ -144,6 +146,12 @@ impl<Of: Side> Account<Of> {
         Ok(user::hours(call.app, self.row).await?.quiet.map(Into::into))
     }
 
+    /// When they are sent digests, as far as the partner has told it (`saveUserProfiles`); null: at 08:00 of each day.
+    async fn digest(&self, ctx: &Context<'_>) -> Result<Option<DigestTime>> {
+        let call = self.call(ctx)?;
+        Ok(user::hours(call.app, self.row).await?.digest.map(Into::into))
+    }
+
     /// All types at once: unread counts and latest items, in one batched statement however many types or users are asked for.
     async fn overview(
         &self,
@@ -156,7 +164,9 @@ impl<Of: Side> Account<Of> {
         }
         let call = self.call(ctx)?;
         let wish = wish(ctx, types, cap);
-        Ok(Overview(Arc::new(self.siblings.overview(call, self.row, wish).boxed().await?)))
+        let overview = self.siblings.overview(call, self.row, wish).boxed().await?;
+        Readings::note(ctx, &overview);
+        Ok(Overview(Arc::new(overview)))
     }
 
     /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks

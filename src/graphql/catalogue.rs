@@ -172,6 +172,8 @@ pub struct DeliveryRule {
     pub condition: DeliveryCondition,
     /// How long after publication.
     pub delay_seconds: i32,
+    /// Whether they go into their user's next digest, and not each by itself.
+    pub digest: bool,
     /// What its letters say; null where they say what its items do, and of other channels.
     pub letter: Option<Letter>,
     /// What the message is made of; null but for `WECHAT`.
@@ -211,6 +213,7 @@ impl From<&catalogue::DeliveryRule> for DeliveryRule {
             channel: of.kind.into(),
             condition: of.condition.into(),
             delay_seconds: int(of.delay_seconds),
+            digest: of.digest,
             letter: of.letter.clone().map(Letter::from),
             wechat: of.wechat.as_ref().map(Into::into),
         }
@@ -226,9 +229,12 @@ pub struct DeliveryRuleInput {
     /// Which items.
     #[graphql(default_with = "Some(DeliveryCondition::IfUnread)")]
     pub condition: Option<DeliveryCondition>,
-    /// How long after publication; at most 2,592,000, which are 30 days.
-    #[graphql(default_with = "Some(300)")]
+    /// How long after publication: 300 where it is left out, at most 2,592,000, which are 30 days. With `digest` 0, and nothing else.
     pub delay_seconds: Option<i32>,
+    /// Whether they go into their user's next digest, and not each by itself: one letter at the hour of `UserProfileInput.digest` with what is
+    /// unread then. Of EMAIL and `IF_UNREAD` alone, without `letter`.
+    #[graphql(default_with = "Some(false)")]
+    pub digest: Option<bool>,
     /// What its letters say, of EMAIL alone; what its items do where it is left out.
     pub letter: Option<LetterInput>,
     /// What the message is made of: needed for `WECHAT`, and for no other.
@@ -266,10 +272,12 @@ impl From<WeChatTemplateInput> for wechat::WeChatTemplate {
 
 impl From<DeliveryRuleInput> for catalogue::DeliveryRule {
     fn from(input: DeliveryRuleInput) -> Self {
+        let digest = input.digest.unwrap_or_default();
         Self {
             kind: input.channel.into(),
             condition: input.condition.map(Into::into).unwrap_or_default(),
-            delay_seconds: input.delay_seconds.unwrap_or(300).into(),
+            delay_seconds: input.delay_seconds.unwrap_or(if digest { 0 } else { 300 }).into(),
+            digest,
             wechat: input.wechat.map(Into::into),
             letter: input.letter.map(Into::into),
         }

@@ -12,6 +12,7 @@ mod errors;
 mod event;
 mod executor;
 mod flight;
+mod hours;
 mod inbox;
 mod live;
 mod mark;
@@ -21,6 +22,7 @@ mod outbound;
 mod overview;
 mod patch;
 mod plain;
+mod poll;
 mod preference;
 mod privacy;
 mod rule;
@@ -59,6 +61,7 @@ pub use errors::code as error_code;
 use errors::failed;
 use event::Events;
 pub use flight::{Operation, code as outcome};
+pub use poll::Poll;
 pub use viewer::{Viewer, Who};
 
 /// Everything that can be asked.

@@ -9,13 +9,14 @@ use entity::ids::UserId;
 use super::catalogue::DeliveryChannel;
 use super::context::{Call, STAFF};
 use super::entities::Entities;
+use super::hours::{DigestTimeInput, QuietHoursInput};
 use super::patch::Patching;
 use super::scalars::Instant;
 use super::siblings::Siblings;
 use crate::domain::lane::Kind;
 use crate::domain::user::{self, Contact, Profile, ProfileChange};
 use crate::mail;
-use crate::model::hours::{self, Quiet, TimeOfDay};
+use crate::model::hours;
 use crate::model::wechat;
 
 /// The public profile of a user.
@@ -112,6 +113,8 @@ pub enum ProfileField {
     TimeZone,
     /// `quiet`.
     Quiet,
+    /// `digest`.
+    Digest,
 }
 
 /// What to change of a user's profile; what is left out, or null, stays.
@@ -132,6 +135,9 @@ pub struct UserProfileInput {
     /// When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none. What falls due then goes out when
     /// it is over, as far as it is still wanted; what is of mandatory types goes out at once.
     pub quiet: Option<QuietHoursInput>,
+    /// When they are sent digests (`MessageDeliveryRuleInput.digest`), by the same clocks; at 08:00 of each day where nothing is said. One that
+    /// is waited for already comes no later than it was due.
+    pub digest: Option<DigestTimeInput>,
     /// What to erase of it; nothing that is given as well.
     pub clear: Option<Vec<ProfileField>>,
 }
@@ -157,37 +163,6 @@ impl UserContactInput {
                 Ok(Contact { kind: Kind::WeChat, address })
             }
         }
-    }
-}
-
-/// Hours of each day in which nothing goes out to somebody.
-#[derive(InputObject)]
-pub struct QuietHoursInput {
-    /// A time of day, from `00:00` to `23:59`.
-    pub from: String,
-    /// Another time of day, up to which it is so. `22:00` to `07:00` goes over midnight.
-    pub to: String,
-}
-
-impl QuietHoursInput {
-    fn read(&self) -> crate::error::Result<Quiet> {
-        let (from, to) = (TimeOfDay::parse("from", &self.from)?, TimeOfDay::parse("to", &self.to)?);
-        Quiet::new(from, to)
-    }
-}
-
-/// Hours of each day in which nothing goes out to somebody.
-#[derive(SimpleObject)]
-pub struct QuietHours {
-    /// A time of day, such as `22:00`.
-    pub from: String,
-    /// The time of day at which they end.
-    pub to: String,
-}
-
-impl From<Quiet> for QuietHours {
-    fn from(of: Quiet) -> Self {
-        Self { from: of.from().to_string(), to: of.to().to_string() }
     }
 }
 
@@ -217,6 +192,7 @@ impl UserProfileInput {
         };
         let contacts = self.contacts.map(|all| all.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>());
         let time_zone = self.time_zone.map(|name| hours::zone(&name)).transpose()?;
+        let digest = self.digest.map(|of| of.read().map_err(|error| error.within("digest"))).transpose()?;
         let quiet = self.quiet.map(|of| of.read().map_err(|error| error.within("quiet"))).transpose()?;
         Ok(ProfileChange {
             external_id: self.id.0,
@@ -225,6 +201,7 @@ impl UserProfileInput {
             locale: patching.change(ProfileField::Locale, self.locale)?,
             time_zone: patching.change(ProfileField::TimeZone, time_zone)?,
             quiet: patching.change(ProfileField::Quiet, quiet)?,
+            digest: patching.change(ProfileField::Digest, digest)?,
             contacts: patching.change(ProfileField::Contacts, contacts.transpose()?)?.map(Option::unwrap_or_default),
         })
     }

@@ -31,7 +31,7 @@ pub fn layer(config: &Config) -> Option<CorsLayer> {
         .allow_origin(origin)
         .allow_methods([Method::GET, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([header::RETRY_AFTER, REQUEST_ID])
+        .expose_headers([header::ETAG, header::RETRY_AFTER, REQUEST_ID])
         .max_age(MAX_AGE);
     Some(layer)
 }

@@ -13,10 +13,12 @@ use super::caller::unknown;
 use super::request::Asked;
 use super::serve::Line;
 use super::server::Server;
+use super::tag::{is_among, not_modified, tagged};
 use super::{events, socket};
 use crate::auth::Claims;
 use crate::error::Error;
-use crate::graphql::{Admitted, Viewer};
+use crate::graphql::{Admitted, Poll, Viewer};
+use crate::model::fingerprint::fingerprint;
 
 /// Queries only: whatever changes something must not be in an address. Sockets come this way, too.
 pub async fn get(
@@ -32,6 +34,8 @@ pub async fn get(
         answer.extensions_mut().extend(written);
         return answer;
     }
+    let address = request.uri().query().unwrap_or_default().to_owned();
+    let known = request.headers().get(header::IF_NONE_MATCH).cloned();
     let asked = match Asked::from_request(request, &server).await {
         Ok(asked) => asked,
         Err(refusal) => return refusal,
@@ -49,7 +53,53 @@ pub async fn get(
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         return answer;
     }
-    execute(&server, media, caller, admitted).await
+    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    let asked = format!("{media} {address}");
+    match viewer.filter(|_| media != EVENTS).and_then(|viewer| Poll::of(viewer, &mut admitted, asked.as_bytes())) {
+        Some(poll) => conditional(&server, media, (caller, admitted), &poll, known.as_ref()).await,
+        None => execute(&server, media, caller, admitted).await,
+    }
+}
+
+/// The answer to a poll, or that it is the one that the client knows (RFC 9110, section 13.1.2). Where that is known without making it,
+/// nothing is executed.
+async fn conditional(
+    server: &Server,
+    media: &'static str,
+    (caller, mut admitted): (Option<(Viewer, Claims)>, Admitted),
+    poll: &Poll,
+    known: Option<&HeaderValue>,
+) -> Response {
+    let known = known.and_then(|known| known.to_str().ok());
+    // What fails is told by the answer.
+    if let Some(known) = known
+        && let Ok(Some(tag)) = poll.unchanged(&server.schema).await
+        && is_among(tag, known)
+    {
+        admitted.flight.went_well();
+        let mut answer = not_modified(tag);
+        answer.extensions_mut().insert(admitted.operation.clone());
+        return answer;
+    }
+    let operation = admitted.operation.clone();
+    let viewer = caller.map(|(viewer, _)| viewer);
+    let budget = server.schema.budget(viewer.as_ref());
+    let response = server.schema.run(viewer.clone(), admitted).await;
+    let mut tag = None;
+    let keep = |text: String| {
+        tag = response.errors.is_empty().then(|| fingerprint(text.as_bytes()));
+        server.unread.kept(viewer.as_ref(), text, budget.most())
+    };
+    let mut answer = answer::answer(media, &response, &budget, keep);
+    if let Some(tag) = tag.filter(|_| answer.status() == StatusCode::OK) {
+        poll.answered(&server.schema, tag).await;
+        answer = match known {
+            Some(known) if is_among(tag, known) => not_modified(tag),
+            _ => tagged(answer, tag),
+        };
+    }
+    answer.extensions_mut().insert(operation);
+    answer
 }
 
 /// A request in a body.

@@ -14,6 +14,7 @@ mod serve;
 mod server;
 mod session;
 mod socket;
+mod tag;
 mod ui;
 mod unread;
 mod unsubscribe;

@@ -35,8 +35,8 @@ const POLICY: &str =
 struct Page<'a> {
     status: StatusCode,
     heading: &'static str,
-    /// The message type that it is about.
-    about: Option<&'a str>,
+    /// The titles of the message types that it is about.
+    about: Vec<&'a str>,
     /// Whether there is a form.
     is_asked: bool,
 }
@@ -76,12 +76,15 @@ async fn take(
     if !is_one_click(&form) {
         return page(words, &asked(StatusCode::BAD_REQUEST, words, &wish));
     }
+    if wish.is_vain() {
+        return page(words, &asked(StatusCode::CONFLICT, words, &wish));
+    }
     match viewer(&wish).party().does(unsubscribe::grant(&server.app, &wish)).await {
         Ok(()) => {
             let done = Page { heading: words.done, is_asked: false, ..asked(StatusCode::OK, words, &wish) };
             page(words, &done)
         }
-        // It has become mandatory.
+        // They have become mandatory meanwhile.
         Err(Error::BadInput { .. }) => page(words, &asked(StatusCode::CONFLICT, words, &wish)),
         Err(error) => unknown(JSON, &error),
     }
@@ -113,16 +116,20 @@ fn is_one_click(form: &[u8]) -> bool {
         || form.contains("name=\"List-Unsubscribe\"") && form.lines().any(|line| line == "One-Click")
 }
 
-/// The question; of a mandatory type, why there is none.
+/// The question; of mandatory types, why there is none, and of none at all, that it is so already.
 fn asked<'a>(status: StatusCode, words: &'static Words, of: &'a Wish) -> Page<'a> {
-    let is_asked = !of.message_type.mandatory;
-    let heading = if is_asked { words.ask } else { words.mandatory };
-    Page { status, heading, about: Some(&of.message_type.title), is_asked }
+    let (is_asked, heading) = match of.types.is_empty() {
+        true => (false, words.done),
+        false if of.is_vain() => (false, words.mandatory),
+        false => (true, words.ask),
+    };
+    let shown = of.types.iter().filter(|of| !is_asked || !of.mandatory);
+    Page { status, heading, about: shown.map(|of| of.title.as_str()).collect(), is_asked }
 }
 
 /// To whoever has a link that leads to nobody.
 fn nobody(words: &'static Words) -> Response {
-    page(words, &Page { status: StatusCode::NOT_FOUND, heading: words.unknown, about: None, is_asked: false })
+    page(words, &Page { status: StatusCode::NOT_FOUND, heading: words.unknown, about: Vec::new(), is_asked: false })
 }
 
 /// In the language of a browser.
@@ -144,7 +151,8 @@ fn written(words: &'static Words, of: &Page<'_>) -> Result<Response> {
     let mut environment = Environment::new();
     environment.add_template("unsubscribe.html", include_str!("unsubscribe.html")).map_err(Error::internal)?;
     let layout = environment.get_template("unsubscribe.html").map_err(Error::internal)?;
-    let Page { heading, about, is_asked, .. } = *of;
+    let Page { heading, is_asked, .. } = *of;
+    let about: Vec<String> = of.about.iter().map(ToString::to_string).collect();
     let Words { language, stays, button, .. } = *words;
     let scene = context! { language, heading, about, stays, is_asked, button, nonce };
     let html = layout.render(scene).map_err(Error::internal)?;

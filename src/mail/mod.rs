@@ -28,7 +28,7 @@ use crate::egress::Egress;
 use crate::error::{Error, Result};
 pub use address::address;
 pub use failure::{Failure, FailureKind};
-pub use layout::{Page, page};
+pub use layout::{Entry, Page, page};
 use letter::Written;
 pub use letter::{Letter, URL_BYTES};
 use pool::Pool;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lettre::transport::smtp::client::Certificate;
 
 use super::smtp::{Asks, Encryption, Manner, Relay as Server, Reply};
-use super::{FailureKind, IDLE, Letter, Mail, Page, Relay, address, page};
+use super::{Entry, FailureKind, IDLE, Letter, Mail, Page, Relay, address, page};
 use crate::config::EgressConfig;
 use crate::egress::Egress;
 
@@ -495,6 +495,7 @@ fn a_page_escapes_what_it_is_given() {
         title: "<b>Sale</b> & \"more\"",
         body: "One <script>alert(1)</script>\nsecond line\n\n \n\nTwo {{ 7 * 7 }}",
         html: None,
+        entries: &[],
         link: Some(("https://shop.example/?a=\"><script>&b=2", "Open \"it\"")),
         unsubscribe: Some(("https://tidings.example/u/x", "No more of these")),
         language: Some("en"),
@@ -512,6 +513,11 @@ fn a_page_escapes_what_it_is_given() {
     assert!(html.contains("lang=\"en\"") && !html.contains("<p "), "{html}");
     let html = page(&Page { html: Some("<b>Two</b>"), ..all }).unwrap();
     assert!(html.contains("<b>Two</b>") && !html.contains("<p ") && html.contains("second line"), "{html}");
+    let entry = |link: &str| Entry { title: "<i>One</i>".into(), body: "<b>two</b>".into(), link: Some(link.into()) };
+    let entries = ["https://shop.example/1", "javascript:alert(1)"].map(entry);
+    let html = page(&Page { entries: &entries, link: None, unsubscribe: None, ..all }).unwrap();
+    assert!(html.matches("<a ").count() == 1 && html.matches("&lt;i&gt;One").count() == 4, "{html}");
+    assert!(!html.contains("<i>") && !html.contains("<b>") && !html.contains("javascript"), "{html}");
     for (language, direction) in
         [("ar-EG", "rtl"), ("he", "rtl"), ("FA", "rtl"), ("uz-Arab", "rtl"), ("ur-Latn", "ltr"), ("zh-Hans-CN", "ltr")]
     {

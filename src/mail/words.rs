@@ -19,6 +19,10 @@ pub struct Words {
     pub mandatory: &'static str,
     /// The link leads to nobody.
     pub unknown: &'static str,
+    /// The subject of a digest: of one message, and of several, whose number stands for `{}`.
+    unread: [&'static str; 2],
+    /// What it does not list: one, and several.
+    more: [&'static str; 2],
 }
 
 /// The first are for everybody whose language is not there.
@@ -32,6 +36,8 @@ const ALL: [Words; 9] = [
         done: "You will get no more emails of this kind.",
         mandatory: "Emails of this kind cannot be switched off.",
         unknown: "This link is not valid.",
+        unread: ["1 unread message", "{} unread messages"],
+        more: ["and 1 more", "and {} more"],
     },
     Words {
         language: "de",
@@ -42,6 +48,8 @@ const ALL: [Words; 9] = [
         done: "Sie erhalten keine E-Mails dieser Art mehr.",
         mandatory: "E-Mails dieser Art können nicht abbestellt werden.",
         unknown: "Dieser Link ist ungültig.",
+        unread: ["1 ungelesene Nachricht", "{} ungelesene Nachrichten"],
+        more: ["und 1 weitere", "und {} weitere"],
     },
     Words {
         language: "fr",
@@ -52,6 +60,8 @@ const ALL: [Words; 9] = [
         done: "Vous ne recevrez plus d’e-mails de ce type.",
         mandatory: "Les e-mails de ce type ne peuvent pas être désactivés.",
         unknown: "Ce lien n’est pas valide.",
+        unread: ["1 message non lu", "{} messages non lus"],
+        more: ["et 1 autre", "et {} autres"],
     },
     Words {
         language: "es",
@@ -62,6 +72,8 @@ const ALL: [Words; 9] = [
         done: "Ya no recibirá correos de este tipo.",
         mandatory: "Los correos de este tipo no se pueden desactivar.",
         unknown: "Este enlace no es válido.",
+        unread: ["1 mensaje sin leer", "{} mensajes sin leer"],
+        more: ["y 1 más", "y {} más"],
     },
     Words {
         language: "pt",
@@ -72,6 +84,8 @@ const ALL: [Words; 9] = [
         done: "Não receberá mais e-mails deste tipo.",
         mandatory: "Os e-mails deste tipo não podem ser desativados.",
         unknown: "Este link não é válido.",
+        unread: ["1 mensagem não lida", "{} mensagens não lidas"],
+        more: ["e mais 1", "e mais {}"],
     },
     Words {
         language: "it",
@@ -82,6 +96,8 @@ const ALL: [Words; 9] = [
         done: "Non riceverà più e-mail di questo tipo.",
         mandatory: "Le e-mail di questo tipo non possono essere disattivate.",
         unknown: "Questo link non è valido.",
+        unread: ["1 messaggio non letto", "{} messaggi non letti"],
+        more: ["e un altro", "e altri {}"],
     },
     Words {
         language: "ja",
@@ -92,6 +108,8 @@ const ALL: [Words; 9] = [
         done: "この種類のメールは今後届きません。",
         mandatory: "この種類のメールの配信は停止できません。",
         unknown: "このリンクは無効です。",
+        unread: ["未読メッセージ 1 件", "未読メッセージ {} 件"],
+        more: ["ほか 1 件", "ほか {} 件"],
     },
     Words {
         language: "ko",
@@ -102,6 +120,8 @@ const ALL: [Words; 9] = [
         done: "이제 이런 종류의 이메일을 받지 않습니다.",
         mandatory: "이런 종류의 이메일은 수신 거부할 수 없습니다.",
         unknown: "유효하지 않은 링크입니다.",
+        unread: ["읽지 않은 메시지 1개", "읽지 않은 메시지 {}개"],
+        more: ["외 1개", "외 {}개"],
     },
     Words {
         language: "zh",
@@ -112,10 +132,22 @@ const ALL: [Words; 9] = [
         done: "您将不再收到此类邮件。",
         mandatory: "此类邮件无法退订。",
         unknown: "此链接无效。",
+        unread: ["1 条未读消息", "{} 条未读消息"],
+        more: ["另有 1 条", "另有 {} 条"],
     },
 ];
 
 impl Words {
+    /// The subject of a digest of so many messages.
+    pub fn unread(&self, many: usize) -> String {
+        counted(self.unread, many)
+    }
+
+    /// How many it does not list.
+    pub fn more(&self, many: usize) -> String {
+        counted(self.more, many)
+    }
+
     /// For somebody with a language tag.
     pub fn of(tag: Option<&str>) -> &'static Self {
         tag.and_then(known).unwrap_or(&ALL[0])
@@ -128,6 +160,10 @@ impl Words {
     }
 }
 
+fn counted([one, several]: [&str; 2], many: usize) -> String {
+    if many == 1 { one.to_owned() } else { several.replace("{}", &many.to_string()) }
+}
+
 fn known(tag: &str) -> Option<&'static Words> {
     let language = tag.split('-').next().unwrap_or_default();
     ALL.iter().find(|words| words.language.eq_ignore_ascii_case(language))
@@ -135,7 +171,19 @@ fn known(tag: &str) -> Option<&'static Words> {
 
 #[cfg(test)]
 mod tests {
-    use super::Words;
+    use super::{ALL, Words};
+
+    #[test]
+    fn messages_are_counted_in_each_language() {
+        for words in &ALL {
+            for (many, number) in [(2, "2"), (21, "21")] {
+                assert!(words.unread(many).contains(number) && words.more(many).contains(number), "{}", words.language);
+            }
+            assert!(words.unread(1).contains('1') && !words.more(1).contains('{'), "{}", words.language);
+        }
+        let english = Words::of(None);
+        assert_eq!([english.unread(1), english.unread(5)], ["1 unread message", "5 unread messages"]);
+    }
 
     #[test]
     fn the_first_language_that_is_known_is_spoken() {

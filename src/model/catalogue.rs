@@ -129,6 +129,8 @@ pub struct DeliveryRule {
     pub condition: Condition,
     /// From publication on.
     pub delay_seconds: i64,
+    /// Of mail alone: what is unread goes into one letter, at an hour of the user's own, whenever it was published.
+    pub digest: bool,
     /// Of mail alone.
     pub letter: Option<LetterTemplate>,
     /// What is written, by WeChat, and by nothing else.
@@ -140,6 +142,9 @@ impl DeliveryRule {
         if !(0..=DELAY_SECONDS).contains(&self.delay_seconds) {
             let must = format!("must be from 0 to {DELAY_SECONDS}, which are 30 days");
             return Err(Error::bad_input("delaySeconds", must));
+        }
+        if self.digest {
+            self.check_digest()?;
         }
         match (self.kind, &self.letter) {
             (lane::Kind::Email, Some(letter)) => template::check(letter.sources())?,
@@ -155,10 +160,33 @@ impl DeliveryRule {
     }
 }
 
+impl DeliveryRule {
+    fn check_digest(&self) -> Result<()> {
+        if self.kind != lane::Kind::Email {
+            return Err(Error::bad_input("digest", "is for the channel EMAIL alone"));
+        }
+        if self.condition != Condition::IfUnread {
+            return Err(Error::bad_input("condition", "must be IF_UNREAD: a digest is of what is unread"));
+        }
+        if self.delay_seconds != 0 {
+            return Err(Error::bad_input("delaySeconds", "must be 0: a digest goes out at its user's hour"));
+        }
+        if self.letter.is_some() {
+            return Err(Error::bad_input("letter", "is not for digests, which list what their items show"));
+        }
+        Ok(())
+    }
+}
+
 impl MessageType {
     /// The rule for a kind of lane, where it has one.
     pub fn delivered_by(&self, kind: lane::Kind) -> Option<&DeliveryRule> {
         self.delivery.iter().find(|rule| rule.kind == kind)
+    }
+
+    /// Whether its items go into their users' digests.
+    pub fn is_in_digests(&self) -> bool {
+        self.delivery.iter().any(|rule| rule.digest)
     }
 
     /// What its letters say instead of what its items do.
@@ -214,6 +242,7 @@ mod tests {
             kind,
             condition: Condition::IfUnread,
             delay_seconds: 0,
+            digest: false,
             letter: Some(LetterTemplate { subject: Some("x".into()), ..LetterTemplate::default() }),
             wechat: None,
         };

@@ -16,7 +16,7 @@ const OPEN: (Millis, Millis) = (30_000, 900_000);
 /// After so long without anything but failures an endpoint is disabled, in milliseconds: five days.
 pub const HOPELESS: Millis = 432_000_000;
 
-/// All events, by the names that receivers see.
+/// All events of webhooks, by the names that receivers see.
 pub const EVENTS: [(Event, &str); 7] = [
     (Event::Published, "notification.published"),
     (Event::Retracted, "notification.retracted"),

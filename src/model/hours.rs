@@ -2,8 +2,9 @@
 
 use std::fmt::{Display, Formatter};
 
-use chrono::{DateTime, NaiveDate, TimeZone, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, TimeZone, Utc, Weekday};
 use chrono_tz::{GapInfo, Tz};
+use entity::prelude::FromQueryResult;
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
@@ -13,6 +14,11 @@ use crate::error::{Error, Result};
 pub struct TimeOfDay(u32);
 
 impl TimeOfDay {
+    /// A whole hour.
+    const fn of_hour(hour: u32) -> Self {
+        Self(hour * 60)
+    }
+
     /// From `00:00` to `23:59`.
     pub fn parse(field: &str, text: &str) -> Result<Self> {
         let number =
@@ -93,24 +99,67 @@ impl Quiet {
     }
 }
 
+/// When somebody is told what they have not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigestTime {
+    pub at: TimeOfDay,
+    /// The one day of the week; each where there is none.
+    pub weekday: Option<Weekday>,
+}
+
+impl DigestTime {
+    /// Of somebody of whom nothing was said.
+    const USUAL: Self = Self { at: TimeOfDay::of_hour(8), weekday: None };
+
+    /// When clocks show it next.
+    fn after(self, zone: Tz, now: Millis) -> Option<Millis> {
+        // The day before, for where clocks are set on over an hour of it, it comes after midnight.
+        let first = day(zone, now)?.pred_opt()?;
+        let days = (0..=9).filter_map(|days| first.checked_add_signed(TimeDelta::days(days)));
+        let mut days = days.filter(|day| self.weekday.is_none_or(|weekday| day.weekday() == weekday));
+        days.find_map(|day| instant(zone, day, self.at).filter(|at| *at > now))
+    }
+}
+
 /// When somebody may be reached, as far as it was said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hours {
     pub zone: Option<Tz>,
     pub quiet: Option<Quiet>,
+    pub digest: Option<DigestTime>,
+}
+
+/// The same as the database keeps it.
+#[derive(Clone, Debug, Default, FromQueryResult)]
+pub struct KeptHours {
+    pub time_zone: Option<String>,
+    pub quiet_from: Option<i64>,
+    pub quiet_to: Option<i64>,
+    pub digest_at: Option<i64>,
+    pub digest_weekday: Option<i64>,
+}
+
+impl KeptHours {
+    /// What is none is left out.
+    pub fn read(&self) -> Hours {
+        let at = |minutes: Option<i64>| TimeOfDay::of_minutes(minutes?);
+        let quiet = at(self.quiet_from).zip(at(self.quiet_to)).and_then(|(from, to)| Quiet::new(from, to).ok());
+        let weekday = self.digest_weekday.and_then(|number| Weekday::try_from(u8::try_from(number).ok()?).ok());
+        let digest = at(self.digest_at).map(|at| DigestTime { at, weekday });
+        Hours { zone: self.time_zone.as_deref().and_then(|name| name.parse().ok()), quiet, digest }
+    }
 }
 
 impl Hours {
-    /// As the database has kept them.
-    pub fn kept(zone: Option<&str>, quiet: (Option<i64>, Option<i64>)) -> Self {
-        let at = |minutes: Option<i64>| TimeOfDay::of_minutes(minutes?);
-        let quiet = at(quiet.0).zip(at(quiet.1)).and_then(|(from, to)| Quiet::new(from, to).ok());
-        Self { zone: zone.and_then(|name| name.parse().ok()), quiet }
-    }
-
     /// When quiet hours end, where they have begun: by clocks of UTC where nobody has said of where.
     pub fn quiet_until(self, now: Millis) -> Option<Millis> {
         self.quiet?.until(self.zone.unwrap_or(Tz::UTC), now)
+    }
+
+    /// When they are told next what they have not read: at eight of each day where nobody has said when, by clocks of UTC where nobody has
+    /// said of where.
+    pub fn digest_after(self, now: Millis) -> Option<Millis> {
+        self.digest.unwrap_or(DigestTime::USUAL).after(self.zone.unwrap_or(Tz::UTC), now)
     }
 }
 
@@ -173,6 +222,50 @@ mod tests {
         // Over a day that there was not.
         assert_eq!(until("Pacific/Apia", "22:00", "07:00", "2011-12-30T09:00:00Z"), "12-31 00:00 +1400");
         assert_eq!(until("Pacific/Apia", "22:00", "07:00", "2011-12-30T10:00:00Z"), "12-31 07:00 +1400");
+    }
+
+    /// When digests go out that are waited for since an instant, as the clocks of the place show it.
+    fn digests<const N: usize>(
+        zone: &str,
+        (time_of_day, weekday): (&str, Option<Weekday>),
+        since: &str,
+    ) -> [String; N] {
+        let zone: Tz = zone.parse().expect("it is a zone");
+        let digest = Some(DigestTime { at: time(time_of_day), weekday });
+        let hours = Hours { zone: Some(zone), digest, quiet: None };
+        let mut now = at(since);
+        std::array::from_fn(|_| {
+            let next = hours.digest_after(now).expect("there is a next one");
+            assert!(next > now, "it would come for ever");
+            now = next;
+            let next = DateTime::<Utc>::from_timestamp_millis(next).expect("it is an instant");
+            next.with_timezone(&zone).format("%a %m-%d %H:%M %z").to_string()
+        })
+    }
+
+    #[test]
+    fn digests_come_once_a_day_or_week_by_the_clocks_of_the_place() {
+        let berlin = |when, since| digests::<3>("Europe/Berlin", when, since);
+        let eight = ("08:00", None);
+        assert_eq!(berlin(eight, "2026-01-15T06:59:59Z")[0], "Thu 01-15 08:00 +0100");
+        assert_eq!(berlin(eight, "2026-01-15T07:00:00Z")[0], "Fri 01-16 08:00 +0100");
+        let changed = ["Sat 03-28 08:00 +0100", "Sun 03-29 08:00 +0200", "Mon 03-30 08:00 +0200"];
+        assert_eq!(berlin(eight, "2026-03-28T00:00:00Z"), changed);
+        // Forward over it: when they have.
+        let forward = ["Sat 03-28 02:30 +0100", "Sun 03-29 03:00 +0200", "Mon 03-30 02:30 +0200"];
+        assert_eq!(berlin(("02:30", None), "2026-03-28T00:00:00Z"), forward);
+        // Back over it: at the first of both alone.
+        let back = ["Sun 10-25 02:30 +0200", "Mon 10-26 02:30 +0100", "Tue 10-27 02:30 +0100"];
+        assert_eq!(berlin(("02:30", None), "2026-10-25T00:00:00Z"), back);
+        let weekly = ["Mon 03-23 08:00 +0100", "Mon 03-30 08:00 +0200", "Mon 04-06 08:00 +0200"];
+        assert_eq!(berlin(("08:00", Some(Weekday::Mon)), "2026-03-16T07:00:00Z"), weekly);
+        // Back over midnight, from 00:01 to 23:01.
+        let newfoundland = digests("America/St_Johns", ("23:30", None), "2010-11-06T12:00:00Z");
+        assert_eq!(newfoundland, ["Sat 11-06 23:30 -0230", "Sun 11-07 23:30 -0330"]);
+        // Over a day that there was not: as that ended, and on the day after.
+        let samoa = digests("Pacific/Apia", ("08:00", None), "2011-12-29T18:00:00Z");
+        assert_eq!(samoa, ["Sat 12-31 00:00 +1400", "Sat 12-31 08:00 +1400"]);
+        assert_eq!(Hours::default().digest_after(at("2026-01-15T09:00:00Z")), Some(at("2026-01-16T08:00:00Z")));
     }
 
     #[test]

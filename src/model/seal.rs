@@ -43,7 +43,7 @@ pub enum Kind {
     Lane = 14,
     /// A delivery along one: its row.
     Delivery = 15,
-    /// A link by which a user wants no more letters about a message type: the user's row and the type's.
+    /// A link by which a user wants no more letters about a message type, or no more digests: the user's row, and the type's or 0.
     Unsubscribe = 16,
 }
 

@@ -1,5 +1,6 @@
 //! Letters, from those who send them to the relay of the tests.
 
+mod digest;
 pub mod inbox;
 mod model;
 mod quiet;

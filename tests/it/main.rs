@@ -19,6 +19,7 @@ mod inbox;
 mod keys;
 mod live;
 mod mail;
+mod marks;
 mod matrix;
 mod metrics;
 mod migrate;

@@ -49,18 +49,21 @@ on_every_database! {
         app.user("ada").overview().await;
         app.admin().ask(
             "mutation { saveMessageType(input: { code: \"mailed\", title: \"Mailed\", delivery: [{ channel: EMAIL }] }) { code } \
+                digested: saveMessageType(input: { code: \"digested\", title: \"Digested\", delivery: [{ channel: EMAIL, digest: true }] }) { code } \
                 saveMailRelay(input: { url: \"smtp://127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } \
                 saveUserProfiles(inputs: [{ id: \"ada\", contacts: [{ email: \"ada@b.example\" }] }]) { id } }",
             serde_json::json!({}),
         ).await;
         app.service().message("mailed", "ada", "for the relay").await;
+        app.service().message("digested", "ada", "for the digest").await;
         app.service().message("direct", "ada", "for the webhook").await;
         let lanes = tidings::domain::outbound::Lanes::default();
         lanes.look(&app.app).await.unwrap();
         for _ in 0..500 {
             let db = &app.app.db.read;
             let waiting = entity::dispatch::Entity::find().count(db).await.unwrap();
-            if waiting > 0 && entity::delivery::Entity::find().count(db).await.unwrap() > 0 {
+            let digests = entity::digest::Entity::find().count(db).await.unwrap();
+            if waiting > 0 && digests > 0 && entity::delivery::Entity::find().count(db).await.unwrap() > 0 {
                 break;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -97,6 +100,7 @@ on_every_database! {
             reads::<entity::contact::Entity>(app).await,
             reads::<entity::delivery_rule::Entity>(app).await,
             reads::<entity::dispatch::Entity>(app).await,
+            reads::<entity::digest::Entity>(app).await,
             reads::<entity::lane::Entity>(app).await,
             reads::<entity::delivery::Entity>(app).await,
             reads::<entity::webhook_batch::Entity>(app).await,

@@ -12,6 +12,7 @@ mod filters;
 mod fragments;
 mod limits;
 mod merging;
+mod polls;
 mod rate;
 mod stuck;
 mod ui;

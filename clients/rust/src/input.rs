@@ -170,6 +170,9 @@ inputs! {
         /// When nothing leaves the inbox for them, by the clocks of `time_zone`.
         #[serde(skip_serializing_if = "Option::is_none")]
         quiet: Option<QuietHoursInput>,
+        /// When they are sent digests, by the same clocks; at 08:00 of each day where nothing is said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digest: Option<DigestTimeInput>,
         /// What to erase of it; nothing that is given as well.
         #[serde(skip_serializing_if = "Option::is_none")]
         clear: Option<Vec<ProfileField>>,
@@ -181,6 +184,15 @@ inputs! {
         from: String,
         /// Another time of day, up to which it is so.
         to: String,
+    }
+
+    /// When somebody is told in one letter what they have not read.
+    DigestTimeInput {
+        /// A time of day, from `00:00` to `23:59`.
+        at: String,
+        /// The one day of the week; each where it is left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        weekday: Option<Weekday>,
     }
 
     /// All of a type: what is left out goes back to its default.
@@ -225,9 +237,12 @@ inputs! {
         /// Which items; those that are unread where it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         condition: Option<DeliveryCondition>,
-        /// How long after publication, in seconds; 300 where it is left out, at most 2,592,000, which are 30 days.
+        /// How long after publication, in seconds; 300 where it is left out, at most 2,592,000, which are 30 days. 0 with `digest`.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_seconds: Option<i32>,
+        /// Whether they go into their user's next digest, and not each by itself; of mail alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digest: Option<bool>,
         /// What its letters say, of mail alone; what its items do where it is left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         letter: Option<MessageLetterInput>,
@@ -610,6 +625,20 @@ pub enum NotificationField {
     Title,
 }
 
+/// A day of the week.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum Weekday {
+    Monday,
+    Tuesday,
+    Wednesday,
+    Thursday,
+    Friday,
+    Saturday,
+    Sunday,
+}
+
 /// What can be erased of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -617,6 +646,7 @@ pub enum NotificationField {
 pub enum ProfileField {
     AvatarUrl,
     Contacts,
+    Digest,
     Locale,
     Name,
     Quiet,

@@ -462,6 +462,8 @@ enums! {
 
     /// What endpoints hear of.
     WebhookEvent {
+        /// The hour of a user's digest has come: of letters alone.
+        Digest,
         /// Another endpoint was given up.
         EndpointDisabled,
         /// Users have read items.

@@ -92,6 +92,7 @@ impl Table for Users {
             locale: line.text("locale")?.map(Some),
             time_zone: None,
             quiet: None,
+            digest: None,
             contacts: line.text("email")?.map(|address| contact(&address)).transpose()?,
         };
         profile.check()?;

@@ -71,6 +71,7 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
             tenant.id.into(),
             rule.condition.into(),
             rule.delay_seconds.into(),
+            rule.digest.into(),
             wechat.map(|of| of.id.clone()).into(),
             wechat.map(WeChatTemplate::fields_text).into(),
             wechat.and_then(|of| of.link.clone()).into(),
@@ -85,6 +86,7 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
         Column::TenantId,
         Column::Sends,
         Column::DelaySeconds,
+        Column::Digest,
         Column::WechatTemplate,
         Column::WechatFields,
         Column::WechatLink,
@@ -169,6 +171,7 @@ impl TryFrom<delivery_rule::Model> for DeliveryRule {
             kind: row.kind,
             condition: row.sends,
             delay_seconds: row.delay_seconds,
+            digest: row.digest,
             letter: (letter != LetterTemplate::default()).then_some(letter),
             wechat: row.wechat_template.zip(row.wechat_fields).map(wechat).transpose()?,
         })

@@ -118,12 +118,12 @@ pub(super) async fn present(db: &impl ConnectionTrait, wanted: &Pairs) -> Result
     Ok(present)
 }
 
-/// Brings those inboxes up to now that have to be when the users cease to listen to the channels. Call it before the
+/// Brings those inboxes near the end of the log that have to be at it when the users cease to listen to the channels. Call it before the
 /// transaction, so that little is left to do in it.
 pub(super) async fn before_ceasing(app: &App, tenant: &Tenant, users: &[UserId], channels: &[ChannelId]) -> Result<()> {
     let unheard = unheard(&app.db.read, users, channels).await?;
     if !unheard.is_empty() {
-        sync::caught_up(app, tenant, &unheard).await?;
+        sync::brought_near(app, tenant, &unheard).await?;
     }
     Ok(())
 }

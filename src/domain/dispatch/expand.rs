@@ -1,16 +1,19 @@
-//! What has fallen due becomes a delivery for each address of whoever still has it, and has not read it.
+//! What has fallen due becomes a delivery for each address of whoever still has it, and has not read it; or wakes their digests.
 
 use entity::dispatch::{self, Column, Entity as Dispatches};
 use entity::ids::UserId;
 use entity::prelude::*;
 
+use super::digest;
 use super::statement::{Addressed, Standing, Whose, addressed, standing};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::inbox::sync;
 use crate::domain::lane::{Event, Kind, Lease, Told, write};
 use crate::domain::notification::{self, Status};
 use crate::domain::tenant::Tenant;
+use crate::domain::user::again;
 use crate::error::Result;
 use crate::model::catalogue::DeliveryRule;
 
@@ -21,6 +24,10 @@ const USERS: u64 = 500;
 ///
 /// Inboxes are synced before: what counts is what their users would see if they looked now.
 pub async fn expand(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
+    again(|| next(app, tenant, kind, lease)).await
+}
+
+async fn next(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
     let now = app.now();
     let due = Dispatches::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::DueAt.lte(now));
     let due = due.order_by_asc(Column::DueAt).order_by_asc(Column::Seq).limit(1);
@@ -28,28 +35,41 @@ pub async fn expand(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Res
     let of = notification::find(app, tenant, due.notification_id).await?;
     let of = of.filter(|of| of.status(now) == Status::Published);
     let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(kind).cloned());
-    let Some((of, rule)) = of.zip(rule) else { return step(app, tenant, lease, &due, Vec::new(), None).await };
+    let Some((of, rule)) = of.zip(rule) else { return step(app, tenant, lease, &due, Found::default(), None).await };
     let next = addressed(&app.db.read, tenant, kind, (&of, due.seq), due.after_user, USERS);
     let users: Vec<UserId> = next.rows::<Addressed>(&app.db.read).await?.into_iter().map(|of| of.user_id).collect();
     let last = users.last().copied().filter(|_| users.len() as u64 == USERS);
     sync::caught_up(app, tenant, &users).await?;
-    let told = told(app, tenant, &due, &rule, &users).await?;
-    step(app, tenant, lease, &due, told, last).await
+    let found = found(app, tenant, &due, &rule, &users).await?;
+    step(app, tenant, lease, &due, found, last).await
 }
 
-/// The addresses at which the item is to arrive.
-async fn told(
+/// What becomes of an item for some of its audience.
+#[derive(Default)]
+struct Found {
+    told: Vec<Told>,
+    /// When they are to be told of all that is unread instead.
+    digests: Vec<(UserId, Millis)>,
+}
+
+/// The addresses at which the item is to arrive, or the users who are to have it in their digests.
+async fn found(
     app: &App,
     tenant: &Tenant,
     of: &dispatch::Model,
     rule: &DeliveryRule,
     users: &[UserId],
-) -> Result<Vec<Told>> {
+) -> Result<Found> {
     if users.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Found::default());
     }
-    let items = standing(&app.db.read, tenant, rule.kind, Whose::Users(users), &[of.seq], app.now());
+    let now = app.now();
+    let items = standing(&app.db.read, tenant, rule.kind, Whose::Users(users), &[of.seq], now);
     let items = items.rows::<Standing>(&app.db.read).await?.into_iter().filter(|item| item.is_wanted(rule));
+    if rule.digest {
+        let digests = items.filter_map(|item| Some((item.user_id, item.hours.read().digest_after(now)?)));
+        return Ok(Found { digests: digests.collect(), ..Found::default() });
+    }
     let told = |item: Standing| Told {
         event: Event::Published,
         contact: item.contact_id,
@@ -58,7 +78,7 @@ async fn told(
         at: of.due_at,
         due_at: of.due_at,
     };
-    Ok(items.map(told).collect())
+    Ok(Found { told: items.map(told).collect(), ..Found::default() })
 }
 
 /// Writes down what came of a step: up to where the audience was gone through, or that it was to its end.
@@ -67,7 +87,7 @@ async fn step(
     tenant: &Tenant,
     lease: Lease,
     of: &dispatch::Model,
-    told: Vec<Told>,
+    found: Found,
     last: Option<UserId>,
 ) -> Result<Option<bool>> {
     transaction!(app.db, |txn| {
@@ -75,7 +95,8 @@ async fn step(
         if lease.hold(txn, now).await?.is_none() {
             return Ok(None);
         }
-        write(txn, tenant, lease.lane, told.clone(), now).await?;
+        write(txn, tenant, lease.lane, found.told.clone(), now).await?;
+        digest::wake(txn, tenant, of, &found.digests).await?;
         match last {
             Some(last) => {
                 let on = Dispatches::update_many().col_expr(Column::AfterUser, Expr::val(last));

@@ -4,8 +4,11 @@
 //! have reached are synced, and it becomes a delivery for each of their addresses where it is still there, and still unread if the rule
 //! says so (`expand`). The same is asked once more when it is sent (`prepare`). So what was read on the phone meanwhile, retracted or
 //! expired needs nothing of its own here: the inbox knows. Whether somebody wants a type by a channel is asked in the same statement (`wants`).
+//!
+//! Where the rule says so, what is due wakes its users' digests instead, which tell all that is unread at an hour of theirs (`digest`).
 
 mod address;
+pub mod digest;
 mod expand;
 mod prepare;
 mod statement;
@@ -14,6 +17,7 @@ mod take;
 use entity::dispatch::{Column, Entity as Dispatches};
 use entity::prelude::*;
 
+use super::lane::{self, Kind};
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::database::transaction;
@@ -25,10 +29,13 @@ pub use prepare::{Due, prepare};
 pub use statement::Standing;
 pub use take::{first_due, take};
 
-/// Forgets what was to go out along a lane that is gone.
-pub async fn forget(app: &App, tenant: &Tenant, lane: i64) -> Result<()> {
+/// Deletes a lane to users with all that was to be sent, or was sent, along it. Returns whether there was one.
+pub async fn delete(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<bool> {
+    let is_gone = lane::delete(app, tenant, kind, id).await?;
     transaction!(app.db, |txn| {
-        Dispatches::delete_of_tenant(tenant.id).filter(Column::LaneId.eq(lane)).exec(txn).await?;
+        Dispatches::delete_of_tenant(tenant.id).filter(Column::LaneId.eq(id)).exec(txn).await?;
         Ok(())
-    })
+    })?;
+    digest::delete(app, tenant, id).await?;
+    Ok(is_gone)
 }

@@ -11,7 +11,7 @@ use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 use crate::domain::wants::push_wants_by;
 use crate::model::catalogue::DeliveryRule;
-use crate::model::hours::Hours;
+use crate::model::hours::KeptHours;
 use crate::model::notification::Notification;
 
 /// A user with an address.
@@ -62,9 +62,8 @@ pub struct Standing {
     pub endpoint: Option<String>,
     pub push_keys: Option<String>,
     pub locale: Option<String>,
-    pub time_zone: Option<String>,
-    pub quiet_from: Option<i64>,
-    pub quiet_to: Option<i64>,
+    #[sea_orm(nested)]
+    pub hours: KeptHours,
     pub seq: Seq,
     pub type_id: TypeId,
     pub state: State,
@@ -84,7 +83,7 @@ impl Standing {
 
     /// When the user's quiet hours end, where they have begun.
     pub fn quiet_until(&self, now: Millis) -> Option<Millis> {
-        Hours::kept(self.time_zone.as_deref(), (self.quiet_from, self.quiet_to)).quiet_until(now)
+        self.hours.read().quiet_until(now)
     }
 }
 
@@ -107,7 +106,7 @@ pub(super) fn standing(
 ) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT c.id AS contact_id, c.user_id, c.address, c.endpoint, c.push_keys, u.locale, u.time_zone, u.quiet_from, ");
-    sql.push("u.quiet_to, i.seq, i.type_id, i.state, i.expires_at, CASE WHEN i.seq > COALESCE((SELECT MAX(m.read_upto) FROM ");
+    sql.push("u.quiet_to, u.digest_at, u.digest_weekday, i.seq, i.type_id, i.state, i.expires_at, CASE WHEN i.seq > COALESCE((SELECT MAX(m.read_upto) FROM ");
     sql.push("read_mark m WHERE m.user_id = i.user_id AND m.type_id = i.type_id), 0) THEN 1 ELSE 0 END AS is_above ");
     sql.push("FROM contact c JOIN users u ON u.id = c.user_id JOIN inbox_item i ON i.user_id = c.user_id ");
     sql.push("JOIN message_type mt ON mt.id = i.type_id WHERE ");

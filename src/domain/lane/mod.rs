@@ -41,7 +41,7 @@ pub use lease::{Lease, lock_all};
 pub use link::absolute;
 pub use list::{Filter, Page, delivery, kinds, page};
 pub use log::{Told, write};
-pub use only::{Settings, only};
+pub use only::{Settings, only, only_known};
 pub use place::{anew, changed, delete, end_of_log, pause, resume};
 pub use replay::{Replay, replay};
 pub use show::{Figures, by_notification, count, many, pending, resting_until};

@@ -5,7 +5,7 @@ use entity::prelude::*;
 use sea_orm::UpdateMany;
 
 use super::link::check_base;
-use super::{Kind, Lane, State, all, anew, changed, end_of_log, lock_all};
+use super::{Kind, Lane, State, all, anew, changed, end_of_log, lock_all, none};
 use crate::app::App;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
@@ -24,6 +24,11 @@ pub struct Settings {
 /// The tenant's lane of a kind; nothing where it has none.
 pub async fn only(app: &App, tenant: &Tenant, kind: Kind) -> Result<Option<Lane>> {
     Ok(all(app, tenant, kind).await?.pop())
+}
+
+/// The same; `NOT_FOUND` where it has none.
+pub async fn only_known(app: &App, tenant: &Tenant, kind: Kind) -> Result<Lane> {
+    only(app, tenant, kind).await?.ok_or_else(|| none(kind))
 }
 
 impl Settings {

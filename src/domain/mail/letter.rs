@@ -3,11 +3,16 @@
 use super::unsubscribe;
 use crate::app::App;
 use crate::domain::dispatch::Due;
+use crate::domain::dispatch::digest::Digest;
 use crate::domain::lane::{Lane, absolute};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::mail::{self, Words};
+use crate::mail::{self, Entry, Words};
+use crate::model::item::Content;
 use crate::model::template::Text;
+
+/// The most characters of an item's body in a digest.
+const BEGINNING: usize = 200;
 
 /// A letter that can be sent.
 #[derive(Debug)]
@@ -29,12 +34,14 @@ pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) ->
     let body = of.in_letters(Text::LetterText).or_else(|| of.body()).unwrap_or_default();
     let own_html = of.in_letters(Text::LetterHtml);
     let link = of.link().and_then(|link| absolute(lane, &link));
-    let unsubscribe = unsubscribe::link(app, tenant, item.user_id, &due.notification.message_type);
+    let of_type = Some(&due.notification.message_type).filter(|of| !of.mandatory);
+    let unsubscribe = of_type.and_then(|of| unsubscribe::link(app, tenant, item.user_id, of.id));
     let words = Words::of(item.locale.as_deref());
     let html = mail::page(&mail::Page {
         title: &title,
         body: &body,
         html: own_html.as_deref(),
+        entries: &[],
         link: link.as_deref().map(|link| (link, title.as_str())),
         unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link)),
         language: item.locale.as_deref(),
@@ -45,4 +52,45 @@ pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) ->
     let text = unsubscribe.iter().fold(text, |text, link| format!("{text}\n\n{}: {link}", words.link));
     let (to, language) = (item.address.clone(), item.locale.clone());
     Ok(Message { to, subject: title, text, html, at: of.published_at, unsubscribe, language })
+}
+
+/// What is unread, as a letter. Its link to unsubscribe is of all types that go into digests; without one where all that it lists is of
+/// mandatory ones.
+pub(super) fn digest(app: &App, tenant: &Tenant, lane: &Lane, of: &Digest<'_>) -> Result<Message> {
+    let words = Words::of(of.locale);
+    let entries: Vec<Entry> = of.items.iter().map(|item| entry(lane, item)).collect();
+    let subject = words.unread(of.many);
+    let more = Some(of.many.saturating_sub(entries.len())).filter(|many| *many > 0);
+    let more = more.map(|many| words.more(many)).unwrap_or_default();
+    let is_mandatory = of.items.iter().all(|item| item.message_type.mandatory);
+    let unsubscribe =
+        if is_mandatory { None } else { unsubscribe::link(app, tenant, of.user, unsubscribe::OF_DIGESTS) };
+    let html = mail::page(&mail::Page {
+        title: &subject,
+        body: &more,
+        html: None,
+        entries: &entries,
+        link: None,
+        unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link)),
+        language: of.locale,
+    })?;
+    let lines = |entry: &Entry| {
+        let lines = [Some(&entry.title), Some(&entry.body), entry.link.as_ref()].into_iter().flatten();
+        lines.filter(|line| !line.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
+    };
+    let footer = unsubscribe.iter().map(|link| format!("{}: {link}", words.link));
+    let parts = entries.iter().map(lines).chain([more]).chain(footer).filter(|part| !part.is_empty());
+    let text = parts.collect::<Vec<_>>().join("\n\n");
+    let (to, language) = (of.address.to_owned(), of.locale.map(ToOwned::to_owned));
+    Ok(Message { to, subject, text, html, at: of.at, unsubscribe, language })
+}
+
+/// An item with the beginning of its body.
+fn entry(lane: &Lane, of: &Content) -> Entry {
+    let body = of.body().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let body = match body.char_indices().nth(BEGINNING) {
+        Some((end, _)) => format!("{}…", body[..end].trim_end()),
+        None => body,
+    };
+    Entry { title: of.title(), body, link: of.link().and_then(|link| absolute(lane, &link)) }
 }

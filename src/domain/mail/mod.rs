@@ -7,8 +7,8 @@ mod letter;
 mod relay;
 pub mod unsubscribe;
 
-use super::dispatch;
-use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
+use super::dispatch::{self, digest};
+use super::lane::{Blame, Carrier, Delivery, Event, Kind, Lane, Lease, Outcome, Part, Prepared};
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::mail::{FailureKind, Letter, Relay};
 
 pub use letter::Message;
-pub use relay::{Change, delete, has_relays, save};
+pub use relay::{Change, has_relays, save};
 
 /// What relays are handed.
 #[derive(Debug)]
@@ -64,15 +64,24 @@ impl Carrier for Mails {
     }
 
     async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
-        dispatch::expand(app, tenant, Self::KIND, lease).await
+        let Some(expands) = dispatch::expand(app, tenant, Self::KIND, lease).await? else { return Ok(None) };
+        let Some(makes) = digest::make(app, tenant, Self::KIND, lease).await? else { return Ok(None) };
+        Ok(Some(expands || makes))
     }
 
     async fn expands_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        dispatch::first_due(txn, lane).await
+        let both = [dispatch::first_due(txn, lane).await?, digest::first_due(txn, lane).await?];
+        Ok(both.into_iter().flatten().min())
     }
 
     async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Message>>> {
-        dispatch::prepare(app, tenant, lane, due, |due| letter::message(app, tenant, lane, due)).await
+        let is_digest = |of: &Delivery| of.event == Event::Digest;
+        let (digests, items): (Vec<Delivery>, Vec<Delivery>) = due.iter().cloned().partition(is_digest);
+        let items = dispatch::prepare(app, tenant, lane, &items, |due| letter::message(app, tenant, lane, due)).await?;
+        let digests = digest::prepare(app, tenant, lane, &digests, |of| letter::digest(app, tenant, lane, of)).await?;
+        let (mut items, mut digests) = (items.into_iter(), digests.into_iter());
+        let next = |of: &Delivery| if is_digest(of) { digests.next() } else { items.next() };
+        Ok(due.iter().filter_map(next).collect())
     }
 
     async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {

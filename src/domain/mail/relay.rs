@@ -5,7 +5,6 @@ use entity::prelude::*;
 
 use crate::app::App;
 use crate::database::{Database, transaction};
-use crate::domain::dispatch;
 use crate::domain::lane::{self, Kind, Lane, Settings, owner};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
@@ -45,13 +44,6 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
         Ok(of.id)
     })?;
     lane::known(app, tenant, Kind::Email, id).await
-}
-
-/// Deletes a relay with all that was to be sent, or was sent, by it. Returns whether there was one.
-pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
-    let is_gone = lane::delete(app, tenant, Kind::Email, id).await?;
-    dispatch::forget(app, tenant, id).await?;
-    Ok(is_gone)
 }
 
 /// A relay's URL without name and password.

@@ -1,6 +1,7 @@
 //! How the reader of a letter says that they want no more of its kind (RFC 8058).
 //!
-//! The id in the link is of a user and a message type. Nobody can make one, and it works as long as the user is there.
+//! The id in the link is of a user and a message type, or of all types that go into digests. Nobody can make one, and it works as long as the
+//! user is there.
 
 use std::sync::Arc;
 
@@ -23,14 +24,25 @@ use crate::model::seal::Kind;
 pub struct Wish {
     pub tenant: Arc<Tenant>,
     pub user: Profile,
-    pub message_type: Arc<MessageType>,
+    /// One, or all that go into digests by now: there may be none of those.
+    pub types: Vec<Arc<MessageType>>,
 }
 
-/// The link in a letter; nothing where its type is mandatory, where the settings do not say under which URL users reach this server, and
-/// where it were too long for a header.
-pub(super) fn link(app: &App, tenant: &Tenant, user: UserId, of: &MessageType) -> Option<String> {
-    let base = app.config.public.url.as_ref().filter(|_| !of.mandatory)?;
-    let id = tenant.seal.close(Kind::Unsubscribe, user.0, of.id.0);
+/// In place of a type: all that go into digests.
+pub(super) const OF_DIGESTS: TypeId = TypeId(0);
+
+impl Wish {
+    /// Whether nothing that it is about can be switched off.
+    pub fn is_vain(&self) -> bool {
+        !self.types.is_empty() && self.types.iter().all(|of| of.mandatory)
+    }
+}
+
+/// The link in a letter; nothing where the settings do not say under which URL users reach this server, and where it were too long for a
+/// header.
+pub(super) fn link(app: &App, tenant: &Tenant, user: UserId, of: TypeId) -> Option<String> {
+    let base = app.config.public.url.as_ref()?;
+    let id = tenant.seal.close(Kind::Unsubscribe, user.0, of.0);
     let link = base.page(&["unsubscribe", &tenant.code, &id]);
     (link.len() <= URL_BYTES).then_some(link)
 }
@@ -46,13 +58,19 @@ pub async fn find(app: &App, tenant: &str, id: &str) -> Result<Option<Wish>> {
     };
     let Some((user, of)) = tenant.seal.open(Kind::Unsubscribe, id) else { return Ok(None) };
     let user = user::profiles(app, &tenant, &[UserId(user)]).await?.remove(&UserId(user));
-    let message_type = catalogue::current(app, &tenant).await?.type_by_id(TypeId(of)).cloned();
-    Ok(user.zip(message_type).map(|(user, message_type)| Wish { tenant, user, message_type }))
+    let (of, catalogue) = (TypeId(of), catalogue::current(app, &tenant).await?);
+    let types = if of == OF_DIGESTS {
+        Some(catalogue.types.iter().filter(|of| of.is_in_digests()).cloned().collect())
+    } else {
+        catalogue.type_by_id(of).map(|of| vec![of.clone()])
+    };
+    Ok(user.zip(types).map(|(user, types)| Wish { tenant, user, types }))
 }
 
-/// Switches letters of the type off for the user; what is in the inbox stays there. `BAD_USER_INPUT` where the type is mandatory.
+/// Switches letters of the types off for the user, but for the mandatory ones; what is in the inbox stays there.
 pub async fn grant(app: &App, of: &Wish) -> Result<()> {
-    let off = Change { code: of.message_type.code.clone(), enabled: Some(false) };
-    let changes = Changes { channels: vec![(lane::Kind::Email, off)], ..Changes::default() };
+    let off = |of: &Arc<MessageType>| (lane::Kind::Email, Change { code: of.code.clone(), enabled: Some(false) });
+    let channels = of.types.iter().filter(|of| !of.mandatory).map(off).collect();
+    let changes = Changes { channels, ..Changes::default() };
     preference::update(app, &of.tenant, of.user.id, &changes).await
 }

@@ -7,7 +7,7 @@ use super::Notification;
 use super::draft::Draft;
 use super::input::Past;
 use crate::database::Transaction;
-use crate::domain::tally::{self, Reader};
+use crate::domain::tally::{self, Reader, Reading};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
@@ -41,7 +41,8 @@ pub(super) async fn keep(
     let merged = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
     insert(txn, columns, rows, merged).await?;
     // Elsewhere, and some time ago: no webhook is told.
-    tally::marked(txn, tenant, &read, 1, Reader::default()).await
+    let readings = read.into_iter().map(|seq| Reading { seq, by: 1, reader: Reader::default() });
+    tally::marked(txn, tenant, readings).await
 }
 
 /// Nothing where they have done nothing.

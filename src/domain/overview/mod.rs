@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 use reading::Want;
 
-pub use crate::model::overview::{Count, Memory, Overview, TypeOverview, Wish};
+pub use crate::model::overview::{Count, Made, Memory, Overview, TypeOverview, Wish};
 pub use statement::statement;
 
 /// Refuses a wish that no overview can fulfil.
@@ -64,6 +64,14 @@ pub async fn of(
         head(&app.db.read, tenant).await?;
     }
     Ok(overviews)
+}
+
+/// The last answer to a request of a user's that was made of their overview alone, where it would be the same now: the one statement by
+/// which a remembered overview is asked for, which requests at the same time share, or none where the answer is not remembered.
+pub async fn unchanged(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, request: i64) -> Result<Option<Made>> {
+    let Some((entry, made)) = app.caches.overviews.answer(user, request).await else { return Ok(None) };
+    let overview = question::hold(app, tenant, vec![entry]).await?.remove(&user);
+    Ok(overview.filter(|of| made.cursor.is_none_or(|cursor| cursor == of.cursor)).map(|_| made))
 }
 
 /// Reads overviews, those of inboxes that are behind once what is missing has been put there.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use entity::ids::{TypeId, UserId};
 use entity::prelude::*;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use sea_orm::{DbBackend, QueryResult};
 
 use super::statement::{Row, statement};
@@ -31,6 +33,9 @@ const BRANCHES: usize = 2000;
 
 /// Requests of a tenant's users whose overviews wait to be read.
 type Readings = Together<Needs, (UserId, Arc<Want>), Reading>;
+
+/// How many readings there were.
+static READINGS: AtomicU64 = AtomicU64::new(0);
 
 /// What is wanted of a user.
 #[derive(Debug)]
@@ -152,6 +157,7 @@ async fn remember(
             overview: overview.clone(),
             catalogue: want.catalogue.clone(),
             complete_upto: standing.complete_upto().0.into(),
+            answers: Mutex::default(),
         });
         entry.senders.extend(s_id.zip(*s_version));
     }
@@ -162,6 +168,7 @@ async fn remember(
 
 fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, Overview>> {
     let Want { wish, types, catalogue, .. } = want;
+    let reading = READINGS.fetch_add(1, Ordering::Relaxed);
     let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
     let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
     for (Row { standing, h_unseen, x_type_id, x_unread, item_notification, .. }, row) in rows {
@@ -173,6 +180,7 @@ fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, 
             views: view::Unread::default(),
             cap: wish.cap,
             types: Vec::with_capacity(types.len()),
+            reading,
             cursor: standing.complete_upto(),
             catalogue_version: catalogue.version,
         });

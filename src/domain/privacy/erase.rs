@@ -11,7 +11,7 @@ use entity::recipient::Entity as Recipient;
 use entity::schedule::Entity as Schedule;
 use entity::user::Entity as User;
 use entity::{
-    contact, inbox_item, notification, preference, publication, read_mark, recipient, schedule, subscription,
+    contact, digest, inbox_item, notification, preference, publication, read_mark, recipient, schedule, subscription,
 };
 use entity::{tally_span, user, view_visit};
 use sea_orm::sea_query::{CaseStatement, ExprTrait};
@@ -88,6 +88,7 @@ pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job) -> Result<Next>
     is_more |= delete_batch(txn, user, preference::Column::SubjectId).await?;
     is_more |= delete_batch(txn, user, view_visit::Column::ViewId).await?;
     is_more |= delete_batch(txn, user, contact::Column::Id).await?;
+    is_more |= delete_batch(txn, user, digest::Column::LaneId).await?;
     if !is_more {
         // Spans go last: they tell what is still to be counted of the items that are left.
         is_more = delete_batch(txn, user, tally_span::Column::AfterSeq).await?;

@@ -3,6 +3,7 @@
 //! A part is a read that leaves nothing behind. Where one is cut off it is asked for again, and whoever has its `next` goes on
 //! from there, on any node, whenever they like.
 
+use chrono::Weekday;
 use chrono_tz::Tz;
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
 use serde_json::{Map, Value, json};
@@ -23,7 +24,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
-use crate::model::hours::Quiet;
+use crate::model::hours::{DigestTime, Quiet};
 use crate::model::{check, seal, slice};
 
 /// Rows of all lists in one part.
@@ -109,6 +110,7 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
     let browsers = push::browsers(app, profile.id).await?;
     let hours = user::hours(app, profile.id).await?;
     let quiet = |of: Quiet| json!({ "from": of.from().to_string(), "to": of.to().to_string() });
+    let digest = |of: DigestTime| json!({ "at": of.at.to_string(), "weekday": of.weekday.map(weekday) });
     let switches = |of: &[Preference]| of.iter().map(switch).collect::<Vec<_>>();
     Ok(Map::from_iter([
         ("id".into(), json!(profile.external_id)),
@@ -117,6 +119,7 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
         ("locale".into(), json!(profile.locale)),
         ("timeZone".into(), json!(hours.zone.map(Tz::name))),
         ("quiet".into(), json!(hours.quiet.map(quiet))),
+        ("digest".into(), json!(hours.digest.map(digest))),
         ("contacts".into(), contacts.iter().map(contact).collect()),
         ("pushSubscriptions".into(), browsers.iter().map(browser).collect()),
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
@@ -129,6 +132,19 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
             }),
         ),
     ]))
+}
+
+/// A day of the week, as `saveUserProfiles` takes it.
+fn weekday(of: Weekday) -> &'static str {
+    match of {
+        Weekday::Mon => "MONDAY",
+        Weekday::Tue => "TUESDAY",
+        Weekday::Wed => "WEDNESDAY",
+        Weekday::Thu => "THURSDAY",
+        Weekday::Fri => "FRIDAY",
+        Weekday::Sat => "SATURDAY",
+        Weekday::Sun => "SUNDAY",
+    }
 }
 
 /// An address, as `saveUserProfiles` takes it.

@@ -10,7 +10,7 @@ use entity::ids::{TenantId, UserId};
 use entity::prelude::*;
 use entity::user::Entity as User;
 use entity::{
-    contact, inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span,
+    contact, digest, inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span,
 };
 use entity::{user, view_visit};
 
@@ -45,6 +45,7 @@ pub async fn sweep(app: &App) -> Result<u64> {
             found += sweep_gaps(app, gaps, preference::Column::SubjectId).await?;
             found += sweep_gaps(app, gaps, view_visit::Column::ViewId).await?;
             found += sweep_gaps(app, gaps, contact::Column::Id).await?;
+            found += sweep_gaps(app, gaps, digest::Column::LaneId).await?;
             found += sweep_gaps(app, gaps, tally_span::Column::AfterSeq).await?;
         }
         after = next;

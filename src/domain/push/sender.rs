@@ -50,7 +50,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
 
 /// Gives it other keys. What browsers have subscribed by those before is of no use any more, and forgotten.
 pub async fn renew(app: &App, tenant: &Tenant) -> Result<Lane> {
-    let of = lane::only(app, tenant, Kind::WebPush).await?.ok_or_else(|| lane::none(Kind::WebPush))?;
+    let of = lane::only_known(app, tenant, Kind::WebPush).await?;
     let pair = Pair::random()?;
     let before = transaction!(app.db, |txn| {
         let (_, to) = changed(txn, app, tenant, Kind::WebPush, of.id).await?;
@@ -64,8 +64,7 @@ pub async fn renew(app: &App, tenant: &Tenant) -> Result<Lane> {
 
 /// Deletes it with its keys, all that was to be sent or was sent by it, and what browsers have subscribed. Returns whether there was one.
 pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
-    let is_gone = lane::delete(app, tenant, Kind::WebPush, id).await?;
-    dispatch::forget(app, tenant, id).await?;
+    let is_gone = dispatch::delete(app, tenant, Kind::WebPush, id).await?;
     let before = newest(&app.db.read, tenant).await?;
     forget_all(app, tenant, before).await?;
     Ok(is_gone)

@@ -65,15 +65,22 @@ pub struct Reader {
     pub at: Millis,
 }
 
-/// Single items were read (1) or marked unread (-1).
-pub async fn marked(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], by: i64, reader: Reader) -> Result<()> {
+/// A single item was read (1) or marked unread (-1).
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    pub seq: Seq,
+    pub by: i64,
+    pub reader: Reader,
+}
+
+/// Leaves a tally for each.
+pub async fn marked(txn: &Transaction, tenant: &Tenant, readings: impl Iterator<Item = Reading>) -> Result<()> {
     use tally::Column::{Delivered, HappenedAt, ReaderId, Seq, TenantId, WasRead};
     let columns = [TenantId, Seq, Delivered, WasRead, ReaderId, HappenedAt];
-    let Reader { user, at } = reader;
-    let row =
-        |seq: &entity::ids::Seq| [tenant.id.into(), (*seq).into(), 0_i64.into(), by.into(), user.into(), at.into()];
-    let rows = seqs.iter().map(row).collect();
-    insert(txn, columns, rows, Existing::Refused).await?;
+    let row = |Reading { seq, by, reader }: Reading| {
+        [tenant.id.into(), seq.into(), 0_i64.into(), by.into(), reader.user.into(), reader.at.into()]
+    };
+    insert(txn, columns, readings.map(row).collect(), Existing::Refused).await?;
     Ok(())
 }
 

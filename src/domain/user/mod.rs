@@ -19,7 +19,7 @@ use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
-use crate::model::hours::{Hours, Quiet};
+use crate::model::hours::{DigestTime, Hours, KeptHours, Quiet};
 
 pub use crate::model::user::{By, Profile};
 pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
@@ -37,6 +37,7 @@ pub struct ProfileChange {
     pub locale: Option<Option<String>>,
     pub time_zone: Option<Option<Tz>>,
     pub quiet: Option<Option<Quiet>>,
+    pub digest: Option<Option<DigestTime>>,
     /// All of them; where it is left out they stay.
     pub contacts: Option<Vec<Contact>>,
 }
@@ -59,8 +60,8 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
 /// When a user may be reached.
 pub async fn hours(app: &App, user: UserId) -> Result<Hours> {
     let of = User::of_user(user).select_only().columns([Column::TimeZone, Column::QuietFrom, Column::QuietTo]);
-    let kept = of.into_tuple::<(Option<String>, Option<i64>, Option<i64>)>().one(&app.db.read).await?;
-    Ok(kept.map(|(zone, from, to)| Hours::kept(zone.as_deref(), (from, to))).unwrap_or_default())
+    let of = of.columns([Column::DigestAt, Column::DigestWeekday]).into_model::<KeptHours>();
+    Ok(of.one(&app.db.read).await?.unwrap_or_default().read())
 }
 
 /// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
@@ -121,6 +122,11 @@ async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &Pro
         let (from, to) = quiet.map(|quiet| (quiet.from().minutes(), quiet.to().minutes())).unzip();
         save = save.col_expr(Column::QuietFrom, Expr::val(from)).col_expr(Column::QuietTo, Expr::val(to));
     }
+    if let Some(digest) = change.digest {
+        let (at, weekday) = digest.map(|of| (of.at.minutes(), of.weekday)).unzip();
+        let weekday = weekday.flatten().map(|day| i64::from(day.num_days_from_monday()));
+        save = save.col_expr(Column::DigestAt, Expr::val(at)).col_expr(Column::DigestWeekday, Expr::val(weekday));
+    }
     if save.exec(txn).await?.rows_affected == 0 {
         return lost(txn, tenant).await;
     }
@@ -154,7 +160,8 @@ impl ProfileChange {
         let is_in = |(change, is): (&Option<Option<String>>, &Option<String>)| {
             change.as_ref().is_none_or(|change| change == is)
         };
-        let is_more = self.contacts.is_some() || self.time_zone.is_some() || self.quiet.is_some();
+        let is_timed = self.time_zone.is_some() || self.quiet.is_some() || self.digest.is_some();
+        let is_more = self.contacts.is_some() || is_timed;
         !is_more && fields.into_iter().all(is_in)
     }
 }

@@ -129,6 +129,9 @@ async fn checked(app: &App, tenant: &Tenant, change: &Change) -> Result<Option<S
         if events.is_empty() {
             return Err(Error::bad_input("events", "must have at least one"));
         }
+        if let Some(place) = events.iter().position(|event| *event == Event::Digest) {
+            return Err(Error::bad_input(format!("events[{place}]"), "is of letters alone"));
+        }
     }
     let url = change.url.as_ref().map(|url| app.egress.check(url)).transpose();
     let url = url.map_err(|error| error.within("url"))?;

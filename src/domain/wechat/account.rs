@@ -6,7 +6,6 @@ use entity::prelude::*;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
-use crate::domain::dispatch;
 use crate::domain::lane::{self, Kind, Lane, Settings, owner};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -37,11 +36,4 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
         Ok(of.id)
     })?;
     lane::known(app, tenant, Kind::WeChat, id).await
-}
-
-/// Deletes an account with all that was to be sent, or was sent, by it. Returns whether there was one.
-pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
-    let is_gone = lane::delete(app, tenant, Kind::WeChat, id).await?;
-    dispatch::forget(app, tenant, id).await?;
-    Ok(is_gone)
 }

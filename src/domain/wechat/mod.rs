@@ -16,7 +16,7 @@ use crate::database::Transaction;
 use crate::error::Result;
 use crate::wechat::{Failure, Verdict};
 
-pub use account::{Change, delete, save};
+pub use account::{Change, save};
 pub use message::Parcel;
 pub use token::Tokens;
 

@@ -130,8 +130,8 @@ impl OutboundDeliverySelector {
             }
             Self::DeadTo(of) => {
                 let kind = of.channel.into();
-                let lane = lane::only(call.app, call.tenant, kind).await?;
-                let lane = lane.ok_or_else(|| lane::none(kind).within("select.deadTo.channel"))?;
+                let lane = lane::only_known(call.app, call.tenant, kind).await;
+                let lane = lane.map_err(|error| error.within("select.deadTo.channel"))?;
                 Replay::Dead { lane: lane.id, since: of.since.map(|at| at.0) }
             }
         })

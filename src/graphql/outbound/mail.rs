@@ -2,14 +2,15 @@
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 
+use super::lane_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
+use crate::domain::dispatch;
 use crate::domain::lane::{self, DeliveryState, Kind, Settings};
 use crate::domain::mail;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::scalars::{Instant, int};
-use crate::model::seal;
 
 /// The server that takes a tenant's mail to its users.
 pub struct MailRelay(Box<lane::Lane>);
@@ -25,7 +26,7 @@ impl From<lane::Lane> for MailRelay {
 impl MailRelay {
     /// Opaque.
     async fn id(&self, ctx: &Context<'_>) -> ID {
-        id(Call::of(ctx), self.0.id)
+        lane_id(Call::of(ctx), self.0.id)
     }
 
     /// Without user name and password, which nobody is shown again.
@@ -82,10 +83,6 @@ impl MailRelay {
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
-}
-
-fn id(call: Call<'_>, row: i64) -> ID {
-    ID(call.tenant.seal.close(seal::Kind::Lane, 0, row))
 }
 
 /// All of a relay.
@@ -161,7 +158,7 @@ impl MailMutation {
         #[graphql(desc = "Which.")] to: MailRelaySwitch,
     ) -> Result<MailRelay> {
         let call = Call::by(ctx, ADMIN)?;
-        let relay = lane::only(call.app, call.tenant, Kind::Email).await?.ok_or_else(|| lane::none(Kind::Email))?;
+        let relay = lane::only_known(call.app, call.tenant, Kind::Email).await?;
         Ok(match to {
             MailRelaySwitch::On => lane::resume(call.app, call.tenant, Kind::Email, relay.id).await?,
             MailRelaySwitch::Off => lane::pause(call.app, call.tenant, Kind::Email, relay.id).await?,
@@ -175,7 +172,7 @@ impl MailMutation {
         let Some(relay) = lane::only(call.app, call.tenant, Kind::Email).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
-        let is_gone = mail::delete(call.app, call.tenant, relay.id).await?;
-        Ok(DeletePayload { deleted_id: is_gone.then(|| id(call, relay.id)) })
+        let is_gone = dispatch::delete(call.app, call.tenant, Kind::Email, relay.id).await?;
+        Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, relay.id)) })
     }
 }

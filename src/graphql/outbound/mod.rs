@@ -22,6 +22,11 @@ pub use push::{PushMutation, PushQuery};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 pub use wechat::{WeChatMutation, WeChatQuery};
 
+/// The id of a lane's row.
+fn lane_id(call: Call<'_>, row: i64) -> ID {
+    ID(call.tenant.seal.close(Kind::Lane, 0, row))
+}
+
 /// The row of an id.
 fn opened(call: Call<'_>, kind: Kind, field: &str, id: &ID) -> Result<i64> {
     let what = match kind {

@@ -2,6 +2,7 @@
 
 use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
 
+use super::lane_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
 use crate::domain::lane::{self, DeliveryState, Kind, Settings};
@@ -10,7 +11,6 @@ use crate::graphql::account::Subject;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::scalars::int;
-use crate::model::seal;
 
 /// By what a tenant's messages go to users' browsers, over the push services that these have chosen.
 pub struct WebPush(Box<lane::Lane>);
@@ -26,7 +26,7 @@ impl From<lane::Lane> for WebPush {
 impl WebPush {
     /// Opaque.
     async fn id(&self, ctx: &Context<'_>) -> ID {
-        id(Call::of(ctx), self.0.id)
+        lane_id(Call::of(ctx), self.0.id)
     }
 
     /// Where push services reach somebody who knows what is sent.
@@ -68,10 +68,6 @@ impl WebPush {
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
-}
-
-fn id(call: Call<'_>, row: i64) -> ID {
-    ID(call.tenant.seal.close(seal::Kind::Lane, 0, row))
 }
 
 /// All of Web Push, but for its keys, which are made once and stay.
@@ -153,7 +149,7 @@ impl PushMutation {
         #[graphql(desc = "Which.")] to: WebPushSwitch,
     ) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
-        let of = lane::only(call.app, call.tenant, Kind::WebPush).await?.ok_or_else(|| lane::none(Kind::WebPush))?;
+        let of = lane::only_known(call.app, call.tenant, Kind::WebPush).await?;
         Ok(match to {
             WebPushSwitch::On => lane::resume(call.app, call.tenant, Kind::WebPush, of.id).await?,
             WebPushSwitch::Off => lane::pause(call.app, call.tenant, Kind::WebPush, of.id).await?,
@@ -175,7 +171,7 @@ impl PushMutation {
             return Ok(DeletePayload { deleted_id: None });
         };
         let is_gone = push::delete(call.app, call.tenant, of.id).await?;
-        Ok(DeletePayload { deleted_id: is_gone.then(|| id(call, of.id)) })
+        Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, of.id)) })
     }
 
     /// Reaches the token's user in a browser from now on; SERVICE and ADMIN name one by `user`. Whoever was reached in it before is so no

@@ -3,8 +3,8 @@
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::delivery::OutboundDelivery;
-use super::opened;
 use super::webhook_input::{CreateWebhookEndpointInput, UpdateWebhookEndpointInput, WebhookEvent};
+use super::{lane_id, opened};
 use crate::domain::lane;
 use crate::domain::webhook::{self, DeliveryState};
 use crate::graphql::catalogue::DeletePayload;
@@ -58,7 +58,7 @@ impl From<webhook::Endpoint> for WebhookEndpoint {
 impl WebhookEndpoint {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Lane, 0, self.0.id))
+        lane_id(Call::of(ctx), self.0.id)
     }
 
     /// To which each event is posted.

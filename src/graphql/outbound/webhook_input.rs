@@ -32,6 +32,8 @@ pub enum WebhookEvent {
     /// `item.read`: users have read items, up to 1,000 of them in one, up to a minute later.
     #[graphql(name = "ITEM_READ")]
     Read,
+    /// The hour of a user's digest has come. Of letters alone: no endpoint may want it.
+    Digest,
 }
 
 /// An announcement to a group.

@@ -2,14 +2,15 @@
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 
+use super::lane_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
+use crate::domain::dispatch;
 use crate::domain::lane::{self, DeliveryState, Kind, Settings};
 use crate::domain::wechat;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::scalars::{Instant, int};
-use crate::model::seal;
 
 /// The official account by which a tenant's template messages go to users who follow it.
 pub struct WeChatAccount(Box<lane::Lane>);
@@ -25,7 +26,7 @@ impl From<lane::Lane> for WeChatAccount {
 impl WeChatAccount {
     /// Opaque.
     async fn id(&self, ctx: &Context<'_>) -> ID {
-        id(Call::of(ctx), self.0.id)
+        lane_id(Call::of(ctx), self.0.id)
     }
 
     /// The account's `appid`. Its secret nobody is shown again.
@@ -73,10 +74,6 @@ impl WeChatAccount {
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
-}
-
-fn id(call: Call<'_>, row: i64) -> ID {
-    ID(call.tenant.seal.close(seal::Kind::Lane, 0, row))
 }
 
 /// All of an account.
@@ -147,7 +144,7 @@ impl WeChatMutation {
         #[graphql(desc = "Which.")] to: WeChatAccountSwitch,
     ) -> Result<WeChatAccount> {
         let call = Call::by(ctx, ADMIN)?;
-        let account = lane::only(call.app, call.tenant, Kind::WeChat).await?.ok_or_else(|| lane::none(Kind::WeChat))?;
+        let account = lane::only_known(call.app, call.tenant, Kind::WeChat).await?;
         Ok(match to {
             WeChatAccountSwitch::On => lane::resume(call.app, call.tenant, Kind::WeChat, account.id).await?,
             WeChatAccountSwitch::Off => lane::pause(call.app, call.tenant, Kind::WeChat, account.id).await?,
@@ -161,7 +158,7 @@ impl WeChatMutation {
         let Some(account) = lane::only(call.app, call.tenant, Kind::WeChat).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
-        let is_gone = wechat::delete(call.app, call.tenant, account.id).await?;
-        Ok(DeletePayload { deleted_id: is_gone.then(|| id(call, account.id)) })
+        let is_gone = dispatch::delete(call.app, call.tenant, Kind::WeChat, account.id).await?;
+        Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, account.id)) })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use entity::ids::{Seq, UserId};
 use entity::prelude::FromQueryResult;
 use moka::future::Cache;
+use parking_lot::Mutex;
 
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::clock::Millis;
@@ -17,8 +18,11 @@ use crate::model::standing::Standing;
 /// Different wishes that are remembered of a user: their bell's, and those of a page or two.
 const WISHES: usize = 4;
 
+/// Answers that are remembered of an entry: a page asks in one or two ways.
+const ANSWERS: usize = 4;
+
 /// What an entry takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
-const PLACE: usize = 400;
+const PLACE: usize = 400 + ANSWERS * size_of::<Made>();
 
 /// Of all that an overview shows but time: two overviews of a user with the same one, between which nothing has expired
 /// and no sender has another profile, are the same.
@@ -54,6 +58,19 @@ pub struct Entry {
     pub catalogue: Arc<Catalogue>,
     /// The end of the log up to which the inbox is known not to be behind.
     pub complete_upto: AtomicI64,
+    /// Answers that were made of it alone, oldest first.
+    pub answers: Mutex<Vec<Made>>,
+}
+
+/// An answer that was made of a remembered overview.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    /// To which request.
+    pub request: i64,
+    /// What its text is told from other texts by.
+    pub tag: i64,
+    /// The overview's, where the answer holds it.
+    pub cursor: Option<Seq>,
 }
 
 /// By user; what is used least goes first.
@@ -80,6 +97,28 @@ impl Memory {
     /// What was kept last of a user and a wish.
     pub async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
         self.0.get(&user).await?.iter().find(|entry| entry.wish == *wish).cloned()
+    }
+
+    /// The last answer to a request of a user's, with what it was made of, where that is remembered.
+    pub async fn answer(&self, user: UserId, request: i64) -> Option<(Arc<Entry>, Made)> {
+        let entries = self.0.get(&user).await?;
+        let made = |entry: &Arc<Entry>| {
+            let made = entry.answers.lock().iter().find(|made| made.request == request).copied()?;
+            Some((entry.clone(), made))
+        };
+        entries.iter().find_map(made)
+    }
+
+    /// Remembers an answer to a user that was made of a reading, where that is remembered still.
+    pub async fn answered(&self, user: UserId, reading: u64, made: Made) {
+        let Some(entries) = self.0.get(&user).await else { return };
+        let Some(entry) = entries.iter().find(|entry| entry.overview.reading == reading) else { return };
+        let mut answers = entry.answers.lock();
+        answers.retain(|known| known.request != made.request);
+        if answers.len() == ANSWERS {
+            answers.remove(0);
+        }
+        answers.push(made);
     }
 
     /// About how many bytes it takes, as it counts them.
@@ -129,7 +168,7 @@ impl Entry {
             return None;
         }
         self.complete_upto.fetch_max(standing.complete_upto().0, Ordering::Relaxed);
-        let Overview { user, unread, unseen, views, cap, catalogue_version, .. } = &self.overview;
+        let Overview { user, unread, unseen, views, cap, catalogue_version, reading, .. } = &self.overview;
         Some(Overview {
             user: *user,
             unread: *unread,
@@ -139,6 +178,7 @@ impl Entry {
             types: self.types(),
             cursor: standing.complete_upto(),
             catalogue_version: *catalogue_version,
+            reading: *reading,
         })
     }
 

@@ -12,7 +12,7 @@ use super::catalogue::MessageType;
 use super::item::Item;
 use super::view;
 
-pub use memory::{Entry, Memory, Stamp};
+pub use memory::{Entry, Made, Memory, Stamp};
 
 /// What to put into an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,6 +61,8 @@ pub struct Overview {
     pub cursor: Seq,
     /// Of the catalogue that it shows.
     pub catalogue_version: i64,
+    /// Which reading of this process it is of: what is remembered of one keeps its number, and no other reading has it.
+    pub reading: u64,
 }
 
 impl Overview {

@@ -17,6 +17,7 @@ export const EXCEPTIONS = [
     // Parts of what has the id: a cache that keeps them below their owner is right.
     of: [
       'CappedCount',
+      'DigestTime',
       'InboxOverview',
       '*TypeOverview',
       'MessageTemplate',

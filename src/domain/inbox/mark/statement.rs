@@ -1,22 +1,20 @@
-//! What there is to be marked: ranges of `inbox_item_state`.
+//! What there is to be marked: ranges of `inbox_item_state`, and items by `inbox_item`'s key.
+
+use std::collections::BTreeMap;
 
 use entity::ids::{Seq, TypeId, UserId};
 use entity::prelude::FromQueryResult;
-use sea_orm::ConnectionTrait;
+use entity::statement::padded;
+use sea_orm::sea_query::ArrayType;
+use sea_orm::{ConnectionTrait, DbBackend, Value};
 
-use super::step::Step;
+use super::step::{Instant, Put, Step};
 use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::inbox::page::push_target;
 use crate::domain::inbox::shelf::{Part, State, push_range};
 use crate::domain::tenant::Tenant;
 use crate::model::channel::Target;
-
-/// Which items of a type, or of all.
-pub enum Which<'a> {
-    Items(&'a [Seq]),
-    UpTo(Seq, Option<&'a Target>),
-}
 
 /// What is unread of a type.
 #[derive(Debug, FromQueryResult)]
@@ -49,25 +47,105 @@ pub struct Concerned {
     pub seq: Seq,
 }
 
-/// The items that a step changes: a range, with a probe of `notification_seq` for each where a target is named.
+/// The items of a type up to a place in the log that a step changes: a range, with a probe of `notification_seq` for each where a
+/// target is named.
 pub fn concerned(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
     (user, kind): (UserId, TypeId),
-    (step, which): (&Step, &Which<'_>),
+    (step, up_to, target): (&Step, Seq, Option<&Target>),
     now: Millis,
 ) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT i.seq FROM inbox_item i");
-    if let Which::UpTo(_, Some(target)) = which {
+    if let Some(target) = target {
         sql.push(" JOIN notification n ON n.tenant_id = ").bind(tenant.id).push(" AND n.seq = i.seq");
         push_target(&mut sql, "n", target);
     }
     sql.push(" WHERE ");
     push_range(&mut sql, user.into(), kind.into(), (step.from, step.part), now);
-    match which {
-        Which::Items(seqs) => sql.push(" AND i.seq").among(seqs),
-        Which::UpTo(up_to, _) => sql.push(" AND i.seq <= ").bind(*up_to),
-    };
+    sql.push(" AND i.seq <= ").bind(up_to);
     sql
+}
+
+/// An item as it is before a mark.
+#[derive(Debug, FromQueryResult)]
+pub struct Found {
+    pub user_id: UserId,
+    pub seq: Seq,
+    pub type_id: TypeId,
+    pub state: State,
+    /// 1 where the newest read mark of its type is at it or beyond.
+    pub is_up_to_mark: i32,
+    /// 1 where the user has spans to be settled before.
+    pub has_spans: i32,
+}
+
+/// Items that have not expired: for each a probe of `inbox_item`'s key, of `read_mark`'s and of `tally_span`'s.
+pub fn found(db: &impl ConnectionTrait, items: &[(UserId, Seq)], now: Millis) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT i.user_id, i.seq, i.type_id, i.state, CASE WHEN i.seq <= COALESCE((SELECT MAX(m.read_upto) ");
+    sql.push("FROM read_mark m WHERE m.user_id = i.user_id AND m.type_id = i.type_id), 0) THEN 1 ELSE 0 END ");
+    sql.push("AS is_up_to_mark, CASE WHEN (SELECT s.user_id FROM tally_span s WHERE s.user_id = i.user_id LIMIT 1) ");
+    sql.push("IS NULL THEN 0 ELSE 1 END AS has_spans FROM inbox_item i WHERE ");
+    push_these(&mut sql, "i.", items);
+    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
+    sql
+}
+
+/// Brings items to another state.
+pub fn put(db: &impl ConnectionTrait, items: &[(UserId, Seq)], put: Put, now: Millis) -> Sql {
+    let mut sql = Sql::new(db);
+    let Some(to) = put.to else {
+        sql.push("DELETE FROM inbox_item WHERE ");
+        push_these(&mut sql, "", items);
+        return sql;
+    };
+    sql.push(&format!("UPDATE inbox_item SET state = {}", to as i16));
+    for (column, instant) in [("read_at", put.read_at), ("archived_at", put.archived_at)] {
+        match instant {
+            Instant::Kept => {}
+            Instant::Now => drop(sql.push(&format!(", {column} = ")).bind(now)),
+            Instant::Gone => drop(sql.push(&format!(", {column} = NULL"))),
+        }
+    }
+    sql.push(" WHERE ");
+    push_these(&mut sql, "", items);
+    sql
+}
+
+/// Adds that an item is one of these, of which there are at most [`entity::prelude::LIST`], in the words that each database finds the
+/// key in.
+fn push_these(sql: &mut Sql, alias: &str, items: &[(UserId, Seq)]) {
+    match sql.backend() {
+        DbBackend::Postgres => {
+            let array = |numbers: Vec<i64>| {
+                let numbers = numbers.into_iter().map(Value::from).collect();
+                Value::Array(ArrayType::BigInt, Some(Box::new(numbers)))
+            };
+            let (users, seqs) = items.iter().map(|(user, seq)| (user.0, seq.0)).unzip();
+            sql.push(&format!("({alias}user_id, {alias}seq) IN (SELECT x.user_id, x.seq FROM unnest("));
+            sql.bind(array(users)).push("::bigint[], ").bind(array(seqs)).push("::bigint[]) AS x (user_id, seq))");
+        }
+        DbBackend::Sqlite => {
+            let mut of_users: BTreeMap<UserId, Vec<Seq>> = BTreeMap::new();
+            for (user, seq) in items {
+                of_users.entry(*user).or_default().push(*seq);
+            }
+            for (place, (user, seqs)) in of_users.into_iter().enumerate() {
+                sql.push(if place > 0 { " OR " } else { "(" });
+                sql.push(&format!("({alias}user_id = ")).bind(user).push(&format!(" AND {alias}seq"));
+                sql.among(&seqs).push(")");
+            }
+            sql.push(")");
+        }
+        _ => {
+            let (users, seqs): (Vec<UserId>, Vec<Seq>) = items.iter().copied().unzip();
+            sql.push(&format!("({alias}user_id, {alias}seq) IN ("));
+            for (place, (user, seq)) in padded(&users).into_iter().zip(padded(&seqs)).enumerate() {
+                sql.push(if place > 0 { ", (" } else { "(" }).bind(user).push(", ").bind(seq).push(")");
+            }
+            sql.push(")");
+        }
+    }
 }

@@ -25,6 +25,22 @@ impl Step {
     /// What was kept unread is read.
     pub const KEPT_TO_READ: Self = step(State::KeptUnread, Part::All, Some(State::Read), false);
 
+    /// What it writes.
+    pub fn put(&self) -> Put {
+        let Some(to) = self.to else { return Put { to: None, read_at: Instant::Kept, archived_at: Instant::Kept } };
+        let read_at = match to {
+            State::Read | State::ArchivedRead if !self.was_read => Instant::Now,
+            State::KeptUnread | State::ArchivedUnread => Instant::Gone,
+            _ => Instant::Kept,
+        };
+        let archived_at = match (self.from.is_archived(), to.is_archived()) {
+            (false, true) => Instant::Now,
+            (true, false) => Instant::Gone,
+            _ => Instant::Kept,
+        };
+        Put { to: Some(to), read_at, archived_at }
+    }
+
     /// 1 where it makes items read, -1 where it makes them unread. What is deleted was read, or not, all the same.
     pub fn makes_read(&self) -> i64 {
         match self.to {
@@ -33,6 +49,29 @@ impl Step {
             _ => 0,
         }
     }
+}
+
+/// What becomes of an item's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Put {
+    /// Nothing where it is deleted.
+    pub to: Option<State>,
+    pub read_at: Instant,
+    pub archived_at: Instant,
+}
+
+/// What becomes of an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Instant {
+    Kept,
+    Now,
+    Gone,
+}
+
+/// The step that a change takes with an item, if it is not what it is to be already.
+pub(super) fn step_from(change: Change, state: State, is_up_to_mark: bool) -> Option<&'static Step> {
+    let part = if is_up_to_mark { Part::UpToMark } else { Part::AboveMark };
+    steps(change).iter().find(|step| step.from == state && (step.part == Part::All || step.part == part))
 }
 
 const fn step(from: State, part: Part, to: Option<State>, was_read: bool) -> Step {

@@ -15,7 +15,7 @@ use statement::Row;
 
 pub(super) use statement::push_target;
 pub use statement::statement;
-pub use window::{End, Filter, Window};
+pub use window::{End, Filter, Way, Window};
 
 /// A part of a list, which is of one place in the log.
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
     filter.check()?;
     let mut window = window;
     let mut catalogue = catalogue::cached(app, tenant).await?;
-    let mut reach = Reach::End;
+    let (mut reach, mut way) = (Reach::End, filter.way());
     loop {
-        let statement = statement(app, tenant, user, filter, window, (&catalogue, reach));
+        let statement = statement(app, tenant, user, (filter, way), window, (&catalogue, reach));
         let rows: Vec<Row> = statement.rows(&app.db.read).await?;
         let standings: Vec<Standing> = rows.iter().take(1).map(|row| row.standing).collect();
         match standing::check(app, tenant, &standings, &catalogue).await? {
@@ -55,6 +55,10 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let seqs: Vec<Seq> = rows.iter().filter_map(|row| row.item_seq).collect();
         let walked_to = rows.first().and_then(|row| row.walked_to);
         let is_full = seqs.len() > window.many;
+        if way == Way::Walk && !is_full && walked_to.is_some() {
+            way = Way::Ranges;
+            continue;
+        }
         let shown = rows.into_iter().take(window.many).filter_map(|row| row.item);
         let mut items = shown.map(|row| super::item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;
         if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && is_full) {

@@ -7,19 +7,22 @@ use entity::ids::{Seq, TypeId, UserId};
 use entity::notification::Kind;
 use entity::prelude::FromQueryResult;
 
-use super::window::{End, Filter, Window};
+use super::window::{End, Filter, Way, Window};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::channel::Target;
 use crate::domain::inbox::item;
-use crate::domain::inbox::shelf::{Place, push_range, ranges};
+use crate::domain::inbox::shelf::{Place, push_range, push_shown, ranges};
 use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::tenant::Tenant;
 
 /// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
 const PASSED_OVER: i64 = 1_000;
+
+/// Pages that a walk along the inbox looks at, for one that it is to find.
+const PAGES: i64 = 3;
 
 /// Where the inbox stands, and one of the items. There is one row at least, without any where there is none.
 #[derive(Debug, FromQueryResult)]
@@ -36,6 +39,9 @@ pub struct Row {
 
 /// The one statement: where the inbox stands, and the page with all that is shown of it.
 ///
+/// A walk is along the key of `inbox_item` from the list's end, three pages and no further: what is archived or has expired is
+/// passed over. Where these did not fill a page, and the inbox goes on, the ranges are asked.
+///
 /// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
 /// merged. So a page costs the number of types, never the length of the inbox. Filters by what is in the notification
 /// (kind, target, action, sender) probe it for each item that is passed over, of which there are 1,000 at the most.
@@ -43,7 +49,7 @@ pub fn statement(
     app: &App,
     tenant: &Tenant,
     user: UserId,
-    filter: &Filter,
+    (filter, way): (&Filter, Way),
     window: Window,
     (catalogue, reach): (&Arc<Catalogue>, Reach),
 ) -> Sql {
@@ -58,7 +64,16 @@ pub fn statement(
     let branches = |sql: &mut Sql, many| {
         push_branches(sql, (app, tenant, user), filter, window, (&types, reach), many);
     };
-    if filter.looks_up() {
+    let walk = |sql: &mut Sql, columns| {
+        sql.push(&format!("SELECT {columns} FROM inbox_item i WHERE i.user_id = ")).bind(user);
+        push_window(sql, tenant, user, filter, window, reach);
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(PAGES * page);
+    };
+    if way == Way::Walk {
+        sql.push(", (SELECT b.seq FROM (");
+        walk(&mut sql, "i.seq");
+        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT 1 OFFSET ")).bind(PAGES * page - 1).push(")");
+    } else if filter.looks_up() {
         sql.push(", (SELECT b.seq FROM (");
         branches(&mut sql, PASSED_OVER);
         sql.push(&format!(") b ORDER BY b.seq {order} LIMIT 1 OFFSET ")).bind(PASSED_OVER - 1).push(")");
@@ -68,7 +83,13 @@ pub fn statement(
     sql.push(" AS walked_to FROM (");
     standing::push(&mut sql, tenant, &[user], reach, &|_, _| {});
     sql.push(") h LEFT JOIN (");
-    if filter.looks_up() {
+    if way == Way::Walk {
+        sql.push("SELECT i.user_id, i.seq FROM (");
+        walk(&mut sql, "i.user_id, i.seq, i.state, i.expires_at");
+        sql.push(") i WHERE ");
+        push_shown(&mut sql, filter.side, app.now());
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(page);
+    } else if filter.looks_up() {
         sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");
         branches(&mut sql, PASSED_OVER);
         sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(PASSED_OVER).push(") i");
@@ -101,20 +122,25 @@ fn push_branches(
         sql.push(if place > 0 { " UNION ALL " } else { "" });
         sql.push("SELECT user_id, seq FROM (SELECT i.user_id, i.seq FROM inbox_item i WHERE ");
         push_range(sql, Place::from(user), Place::from(kind), range, app.now());
-        if let Some(seq) = window.older_than {
-            sql.push(" AND i.seq < ").bind(seq);
-        }
-        if let Some(seq) = window.newer_than {
-            sql.push(" AND i.seq > ").bind(seq);
-        }
-        push_instant(sql, tenant, ">=", filter.since);
-        push_instant(sql, tenant, "<", filter.until);
-        standing::push_cut(sql, user.into(), "", reach);
+        push_window(sql, tenant, user, filter, window, reach);
         sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(many).push(&format!(") b{place}"));
     }
     if types.is_empty() {
         sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id = -1");
     }
+}
+
+/// Adds which part of the inbox: between two of its items, two instants, and no further than it is shown.
+fn push_window(sql: &mut Sql, tenant: &Tenant, user: UserId, filter: &Filter, window: Window, reach: Reach) {
+    if let Some(seq) = window.older_than {
+        sql.push(" AND i.seq < ").bind(seq);
+    }
+    if let Some(seq) = window.newer_than {
+        sql.push(" AND i.seq > ").bind(seq);
+    }
+    push_instant(sql, tenant, ">=", filter.since);
+    push_instant(sql, tenant, "<", filter.until);
+    standing::push_cut(sql, user.into(), "", reach);
 }
 
 /// Instants do not go back along the log, so a bound in time is a bound of seqs: one probe of `notification_published_at`.

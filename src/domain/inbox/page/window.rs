@@ -42,11 +42,26 @@ impl Filter {
             .try_for_each(|(field, code)| check::code(field, code))
     }
 
+    /// By which way its first page is looked for.
+    pub fn way(&self) -> Way {
+        let is_most_of_it = self.types.is_none() && self.read.is_none() && self.side != Side::Archive;
+        if is_most_of_it && !self.looks_up() { Way::Walk } else { Way::Ranges }
+    }
+
     /// Whether it asks for what is in the notifications.
     pub(super) fn looks_up(&self) -> bool {
         let Self { kinds, target, action, sender, .. } = self;
         kinds.is_some() || target.is_some() || action.is_some() || sender.is_some()
     }
+}
+
+/// How a page is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Along the inbox from its end, over what is not shown as well, for three pages.
+    Walk,
+    /// Of each type and state a page, which are merged: whatever is not shown, and however much, is not looked at.
+    Ranges,
 }
 
 /// Which part of the list.

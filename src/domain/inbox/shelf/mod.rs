@@ -7,7 +7,7 @@
 mod statement;
 
 pub use entity::inbox_item::State;
-pub use statement::{Place, push_range};
+pub use statement::{Place, push_range, push_shown};
 
 /// Which items of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

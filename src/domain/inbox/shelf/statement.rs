@@ -2,7 +2,7 @@
 
 use entity::ids::{TypeId, UserId};
 
-use super::{Part, Range};
+use super::{Part, Range, Side, ranges};
 use crate::clock::Millis;
 use crate::database::Sql;
 
@@ -54,5 +54,12 @@ pub fn push_range(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, (state, part)
         kind.push(sql);
         sql.push("), 0)");
     }
+    sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
+}
+
+/// Adds the condition that `i`, an item of any type, read or not, is on a side and has not expired.
+pub fn push_shown(sql: &mut Sql, side: Side, now: Millis) {
+    let states = ranges(side, None).iter().map(|(state, _)| (*state as i16).to_string());
+    sql.push(&format!("i.state IN ({})", states.collect::<Vec<_>>().join(", ")));
     sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
 }

@@ -7,6 +7,8 @@
 mod lock;
 mod statement;
 
+use std::collections::HashSet;
+
 use entity::ids::{ChannelId, Seq, UserId};
 use entity::prelude::{Among, ColumnTrait, EntityTrait, Expr, LIST, QueryFilter, QueryOrder, QuerySelect};
 use entity::publication::{self, Entity as Publication};
@@ -20,8 +22,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::Result;
 use lock::{Head, lock, missing};
-use statement::Fresh;
-use statement::{Held, Locked};
+use statement::{Far, Fresh, Held, Locked};
 
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -40,7 +41,25 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
     Ok(bring(app, tenant, users, Held::Awaited).await?.0)
 }
 
-/// The same without waiting for anybody. Returns, too, who was left out: those whose rows somebody holds, and who is no user any
+/// Brings inboxes that are far behind up to the end of the log, before a transaction that syncs them; for one small statement where
+/// none is.
+pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<()> {
+    for users in users.chunks(LIST) {
+        let far = statement::far(&app.db.read, tenant, users, NEAR_GAP).rows::<Far>(&app.db.read).await?;
+        let far: Vec<UserId> = far.into_iter().map(|of| of.id).collect();
+        caught_up(app, tenant, &far).await?;
+    }
+    Ok(())
+}
+
+/// Locks the rows of those of the users whom nobody holds, and whose items nothing has been amended of that they have not synced, until the
+/// transaction ends; returns who they are. Their inboxes stay where they are.
+pub async fn held_if_free(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<HashSet<UserId>> {
+    let (locked, head) = lock(txn, tenant, users, Held::LeftOut).await?;
+    Ok(locked.into_iter().filter(|of| head.amended <= of.cursor).map(|of| of.user).collect())
+}
+
+/// [`caught_up`] without waiting for anybody. Returns, too, who was left out: those whose rows somebody holds, and who is no user any
 /// more.
 pub async fn those_free(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, Vec<UserId>)> {
     bring(app, tenant, users, Held::LeftOut).await
@@ -66,7 +85,7 @@ async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Resu
 /// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that
 /// end. The users' rows stay locked until it commits.
 ///
-/// Call [`caught_up`] before the transaction, so that little is left to do in it. `Error::Erased` where one of them is no
+/// Call [`brought_near`] before the transaction, so that little is left to do in it. `Error::Erased` where one of them is no
 /// user any more.
 pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
     let mut pulled = pull(txn, tenant, users, Held::Awaited, now).await?;

@@ -61,6 +61,20 @@ pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: 
     sql
 }
 
+/// A user who is far behind.
+#[derive(Debug, FromQueryResult)]
+pub struct Far {
+    pub id: UserId,
+}
+
+/// Those of the users who are further behind the end of the log than `gap`: probes of the key of `users`.
+pub fn far(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], gap: i64) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT u.id FROM users u WHERE u.id").among(users).push(" AND u.cursor_seq < (SELECT t.last_seq - ");
+    sql.bind(gap).push(" FROM tenant t WHERE t.id = ").bind(tenant.id).push(")");
+    sql
+}
+
 /// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
 /// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
 pub fn walk_log(db: &impl ConnectionTrait, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Sql {

@@ -41,6 +41,15 @@ pub(super) async fn recall(
     if entries.is_empty() {
         return Ok(HashMap::new());
     }
+    hold(app, tenant, entries).await
+}
+
+/// Those of these that still hold.
+pub(super) async fn hold(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    entries: Vec<Arc<Entry>>,
+) -> Result<HashMap<UserId, Overview>> {
     let questions = tenant.queues.of(|| {
         let bounds = Bounds::reading(app.config.database.connections, ENTRIES);
         Questions::new(Party::tenant(tenant.id), |(app, tenant), jobs| answer(app, tenant, jobs).boxed(), bounds)

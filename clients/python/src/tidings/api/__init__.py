@@ -31,6 +31,7 @@ from .enums import (
     ReadPolicy,
     WebhookEndpointField,
     WebhookEvent,
+    Weekday,
 )
 from .fragments import (
     CountFields,
@@ -74,6 +75,7 @@ from .inbox_user_overview import (
 )
 from .input_types import (
     CreateWebhookEndpointInput,
+    DigestTimeInput,
     InboxFilter,
     InboxItemMatch,
     InboxItemSelector,
@@ -202,6 +204,7 @@ __all__ = [
     "DeleteWebhookEndpointDeleteWebhookEndpoint",
     "DeliveryChannel",
     "DeliveryCondition",
+    "DigestTimeInput",
     "InboxFilter",
     "InboxItemMatch",
     "InboxItemSelector",
@@ -342,4 +345,5 @@ __all__ = [
     "WebhookEndpoints",
     "WebhookEndpointsWebhookEndpoints",
     "WebhookEvent",
+    "Weekday",
 ]

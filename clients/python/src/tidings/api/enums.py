@@ -67,6 +67,7 @@ class OutboundState(str, Enum):
 class ProfileField(str, Enum):
     AVATAR_URL = "AVATAR_URL"
     CONTACTS = "CONTACTS"
+    DIGEST = "DIGEST"
     LOCALE = "LOCALE"
     NAME = "NAME"
     QUIET = "QUIET"
@@ -83,6 +84,7 @@ class WebhookEndpointField(str, Enum):
 
 
 class WebhookEvent(str, Enum):
+    DIGEST = "DIGEST"
     ENDPOINT_DISABLED = "ENDPOINT_DISABLED"
     ITEM_READ = "ITEM_READ"
     NOTIFICATION_AMENDED = "NOTIFICATION_AMENDED"
@@ -90,3 +92,13 @@ class WebhookEvent(str, Enum):
     NOTIFICATION_PUBLISHED = "NOTIFICATION_PUBLISHED"
     NOTIFICATION_RETRACTED = "NOTIFICATION_RETRACTED"
     TEST_PING = "TEST_PING"
+
+
+class Weekday(str, Enum):
+    FRIDAY = "FRIDAY"
+    MONDAY = "MONDAY"
+    SATURDAY = "SATURDAY"
+    SUNDAY = "SUNDAY"
+    THURSDAY = "THURSDAY"
+    TUESDAY = "TUESDAY"
+    WEDNESDAY = "WEDNESDAY"

@@ -17,6 +17,7 @@ from .enums import (
     ReadPolicy,
     WebhookEndpointField,
     WebhookEvent,
+    Weekday,
 )
 
 
@@ -31,6 +32,15 @@ class CreateWebhookEndpointInput(BaseModel):
     "Whether it is sent the texts of notifications, too, as readers see them. Otherwise ids, types, targets and times alone."
     url: str
     "Absolute https URL of at most 2,048 bytes, without user name, password and fragment, whose host is on the public internet or allowed by\nwhoever runs the server."
+
+
+class DigestTimeInput(BaseModel):
+    """When somebody is told in one letter what they have not read."""
+
+    at: str
+    "A time of day, from `00:00` to `23:59`."
+    weekday: Optional[Weekday] = None
+    "The one day of the week; each where it is left out."
 
 
 class InboxFilter(BaseModel):
@@ -107,8 +117,10 @@ class MessageDeliveryRuleInput(BaseModel):
     "By what."
     condition: Optional[DeliveryCondition] = DeliveryCondition.IF_UNREAD
     "Which items."
-    delay_seconds: Optional[int] = Field(alias="delaySeconds", default=300)
-    "How long after publication; at most 2,592,000, which are 30 days."
+    delay_seconds: Optional[int] = Field(alias="delaySeconds", default=None)
+    "How long after publication: 300 where it is left out, at most 2,592,000, which are 30 days. With `digest` 0, and nothing else."
+    digest: Optional[bool] = False
+    "Whether they go into their user's next digest, and not each by itself: one letter at the hour of `UserProfileInput.digest` with what is\nunread then. Of EMAIL and `IF_UNREAD` alone, without `letter`."
     letter: Optional["MessageLetterInput"] = None
     "What its letters say, of EMAIL alone; what its items do where it is left out."
     wechat: Optional["WeChatTemplateInput"] = None
@@ -425,6 +437,8 @@ class UserProfileInput(BaseModel):
     "What to erase of it; nothing that is given as well."
     contacts: Optional[list["UserContactInput"]] = None
     "Where they are reached outside: all of their addresses, five at the most. Nobody is shown them but the user, services and operators."
+    digest: Optional["DigestTimeInput"] = None
+    "When they are sent digests (`MessageDeliveryRuleInput.digest`), by the same clocks; at 08:00 of each day where nothing is said. One that\nis waited for already comes no later than it was due."
     id: str
     "The partner's own id of the user; 1 to 128 characters."
     locale: Optional[str] = None

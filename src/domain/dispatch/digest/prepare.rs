@@ -1,0 +1,130 @@
+//! What is in a digest is read in the moment in which it is sent.
+
+use std::collections::HashMap;
+
+use entity::ids::{Seq, UserId};
+use entity::notification::{Column as Published, Entity as Notifications};
+use entity::prelude::*;
+
+use super::statement::{Reader, Unread, readers, unread};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::inbox::sync;
+use crate::domain::lane::{Delivery, Lane, Prepared};
+use crate::domain::notification::{self, Status};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::item::Content;
+
+/// The most items that one lists.
+const ITEMS: i64 = 20;
+
+/// Deliveries whose items are in memory at once.
+const DELIVERIES: usize = 20;
+
+/// What is unread, and for whom.
+#[derive(Debug)]
+pub struct Digest<'a> {
+    pub user: UserId,
+    pub address: &'a str,
+    pub locale: Option<&'a str>,
+    /// The hour.
+    pub at: Millis,
+    /// The newest of them, newest first.
+    pub items: Vec<&'a Content>,
+    /// How many there are.
+    pub many: usize,
+}
+
+/// What becomes of digests, in their order: in a few statements for each 20 of them. One of a user who has nothing unread any more that is
+/// newer than what they were told of before is dropped, as is one to an address that they have no more; in quiet hours it is for later; the
+/// others are written by `write`.
+///
+/// Inboxes are synced before: a digest is what its user would see if they looked now.
+pub async fn prepare<P>(
+    app: &App,
+    tenant: &Tenant,
+    lane: &Lane,
+    due: &[Delivery],
+    mut write: impl FnMut(&Digest<'_>) -> Result<P>,
+) -> Result<Vec<Prepared<P>>> {
+    let mut prepared = Vec::with_capacity(due.len());
+    for due in due.chunks(DELIVERIES) {
+        let now = app.now();
+        let shelf = Shelf::read(app, tenant, lane, due, now).await?;
+        for of in due {
+            prepared.push(match shelf.readers.get(&of.contact_id) {
+                None => Prepared::Dropped,
+                Some(reader) => match reader.hours.read().quiet_until(now) {
+                    Some(until) => Prepared::Later(until),
+                    None => match shelf.digest(reader, of) {
+                        None => Prepared::Dropped,
+                        Some(digest) => Prepared::Ready(write(&digest)?),
+                    },
+                },
+            });
+        }
+    }
+    Ok(prepared)
+}
+
+/// What some users have unread.
+struct Shelf {
+    /// By their addresses' rows.
+    readers: HashMap<i64, Reader>,
+    /// Newest first.
+    items: HashMap<UserId, Vec<Unread>>,
+    /// Of what is shown.
+    contents: HashMap<Seq, Content>,
+}
+
+impl Shelf {
+    async fn read(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery], now: Millis) -> Result<Self> {
+        let db = &app.db.read;
+        let contacts: Vec<i64> = due.iter().map(|of| of.contact_id).collect();
+        let readers: Vec<Reader> = readers(db, tenant, lane.kind, &contacts).rows(db).await?;
+        let mut users: Vec<UserId> = readers.iter().map(|of| of.user_id).collect();
+        users.sort_unstable();
+        users.dedup();
+        sync::caught_up(app, tenant, &users).await?;
+        let mut items: HashMap<UserId, Vec<Unread>> = HashMap::new();
+        for item in unread(db, tenant, lane.kind, &users, ITEMS, now).rows::<Unread>(db).await? {
+            items.entry(item.user_id).or_default().push(item);
+        }
+        let mut seqs: Vec<Seq> = items.values().flatten().map(|item| item.seq).collect();
+        seqs.sort_unstable();
+        seqs.dedup();
+        let contents = contents(app, tenant, &seqs, now).await?;
+        Ok(Self { readers: readers.into_iter().map(|of| (of.contact_id, of)).collect(), items, contents })
+    }
+
+    /// Nothing where there is nothing new.
+    fn digest<'a>(&'a self, reader: &'a Reader, of: &Delivery) -> Option<Digest<'a>> {
+        let unread = self.items.get(&reader.user_id)?;
+        let shown = unread.iter().filter_map(|item| Some((item, self.contents.get(&item.seq)?)));
+        let shown: Vec<(&Unread, &Content)> = shown.collect();
+        let (newest, _) = shown.first().filter(|(item, _)| item.seq.0 > of.subject_id.unwrap_or_default())?;
+        let gone = unread.len() - shown.len();
+        Some(Digest {
+            user: reader.user_id,
+            address: &reader.address,
+            locale: reader.locale.as_deref(),
+            at: of.happened_at,
+            items: shown.iter().map(|(_, content)| *content).collect(),
+            many: usize::try_from(newest.many).unwrap_or_default().saturating_sub(gone),
+        })
+    }
+}
+
+/// What publications show that have not been taken back a moment ago, by their places in the log.
+async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<HashMap<Seq, Content>> {
+    let db = &app.db.read;
+    let ids = Notifications::of_tenant(tenant.id).filter(Published::Seq.among(db, seqs)).select_only();
+    let ids: Vec<(i64, Seq)> = ids.columns([Published::Id, Published::Seq]).into_tuple().all(db).await?;
+    let shown = notification::shown(app, tenant, &ids.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+    let content = |(id, seq): (i64, Seq)| {
+        let of = shown.of(id).filter(|of| of.status(now) == Status::Published)?;
+        Some((seq, shown.content(of)))
+    };
+    Ok(ids.into_iter().filter_map(content).collect())
+}

@@ -1,0 +1,37 @@
+//! An item that is for digests has its users told at their next hour.
+
+use std::collections::{BTreeMap, HashMap};
+
+use entity::digest::{Column, Entity as Digests, Model};
+use entity::dispatch;
+use entity::ids::UserId;
+use entity::prelude::*;
+
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::tenant::Tenant;
+use crate::domain::user::held;
+use crate::error::Result;
+
+/// Has users told of what is unread at these instants, of whom some may come twice: where they were not told of this publication already,
+/// and nothing has them told before. At most 500; [`Erased`](crate::error::Error::Erased) where one of them is no user any more.
+pub async fn wake(txn: &Transaction, tenant: &Tenant, of: &dispatch::Model, at: &[(UserId, Millis)]) -> Result<()> {
+    if at.is_empty() {
+        return Ok(());
+    }
+    let at: BTreeMap<UserId, Millis> = at.iter().copied().collect();
+    let users: Vec<UserId> = at.keys().copied().collect();
+    held(txn, tenant, &users).await?;
+    let known = Digests::of_tenant(tenant.id).filter(Column::LaneId.eq(of.lane_id));
+    let known = known.filter(Column::UserId.among(txn, &users)).all(txn).await?;
+    let known: HashMap<UserId, Model> = known.into_iter().map(|row| (row.user_id, row)).collect();
+    let is_news = |(user, at): &(UserId, Millis)| {
+        let is_told = |row: &Model| row.upto_seq >= of.seq || row.next_at.is_some_and(|next| next <= *at);
+        !known.get(user).is_some_and(is_told)
+    };
+    let row = |(user, at): (UserId, Millis)| [user.into(), of.lane_id.into(), tenant.id.into(), Some(at).into()];
+    let columns = [Column::UserId, Column::LaneId, Column::TenantId, Column::NextAt];
+    let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
+    insert(txn, columns, at.into_iter().filter(is_news).map(row).collect(), existing).await?;
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! What came of a mark.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use entity::ids::TypeId;
+
+use crate::domain::catalogue::{Catalogue, MessageType};
+
+/// What a mark did.
+#[derive(Clone, Debug, Default)]
+pub struct Marked {
+    /// For how many items the state was another.
+    pub changed_count: u64,
+    /// Their types, in catalogue order.
+    pub types: Vec<Arc<MessageType>>,
+}
+
+/// How many items of each type were changed.
+#[derive(Clone, Debug, Default)]
+pub struct Changed(BTreeMap<TypeId, u64>);
+
+impl Changed {
+    pub fn add(&mut self, kind: TypeId, many: u64) {
+        if many > 0 {
+            *self.0.entry(kind).or_default() += many;
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a catalogue knows all of the types.
+    pub fn is_of(&self, catalogue: &Catalogue) -> bool {
+        self.0.keys().all(|kind| catalogue.type_by_id(*kind).is_some())
+    }
+
+    pub fn by(&self, catalogue: &Catalogue) -> Marked {
+        let types = catalogue.types.iter().filter(|kind| self.0.contains_key(&kind.id)).cloned().collect();
+        Marked { changed_count: self.0.values().sum(), types }
+    }
+}

@@ -1,0 +1,146 @@
+//! Marks of items by their ids. What users of a tenant mark at the same time goes into one transaction.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use entity::ids::{Seq, UserId};
+use entity::prelude::LIST;
+use futures_util::FutureExt;
+use sea_orm::DbBackend;
+
+use super::changed::{Changed, Marked};
+use super::statement::{self, Found};
+use super::step::{Change, step_from};
+use super::write::{Moved, write};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::{Bounds, Party, Together, Transaction, transaction};
+use crate::domain::inbox::sync;
+use crate::domain::tally;
+use crate::domain::tenant::{Needs, Tenant};
+use crate::domain::{catalogue, user as people};
+use crate::error::Result;
+
+/// Items of one transaction, unless a single mark has more.
+const ITEMS: usize = 1000;
+
+/// Transactions of a tenant at a time: one is written to the disk while others do their statements.
+const ROUNDS: usize = 4;
+
+/// An item that somebody marks.
+#[derive(Clone, Copy)]
+struct One {
+    user: UserId,
+    seq: Seq,
+    change: Change,
+}
+
+/// Marks of a tenant's users that wait for the next transaction. Nothing comes of who has to be waited for.
+type Marks = Together<Needs, One, Option<Changed>>;
+
+/// Changes the state of those of the items that there are.
+///
+/// Their inbox need not be brought up to the log for it, unless what is in it may have been amended: then, and where somebody else is at
+/// it, theirs is a transaction of its own, so that nobody waits for another's.
+pub(super) async fn apply(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    user: UserId,
+    seqs: &[Seq],
+    change: Change,
+) -> Result<Marked> {
+    let marks: Vec<One> = seqs.iter().map(|seq| One { user, seq: *seq, change }).collect();
+    if marks.is_empty() {
+        return Ok(Marked::default());
+    }
+    let queue = tenant.queues.of(|| {
+        let rounds = if app.db.backend() == DbBackend::Sqlite { 1 } else { ROUNDS };
+        let bounds = Bounds { rounds, things: ITEMS, patience: app.db.write_patience(), splits_after: None };
+        Marks::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
+    });
+    let changed = match queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await? {
+        Some(changed) => changed,
+        None => alone(app, tenant, user, &marks).await?,
+    };
+    if changed.is_empty() {
+        return Ok(Marked::default());
+    }
+    app.caches.overviews.forget(&[user]).await;
+    let catalogue = catalogue::cached(app, tenant).await?;
+    if changed.is_of(&catalogue) {
+        return Ok(changed.by(&catalogue));
+    }
+    Ok(changed.by(&*catalogue::current(app, tenant).await?))
+}
+
+/// A mark whose user's row is waited for, and whose inbox is synced.
+async fn alone(app: &App, tenant: &Tenant, user: UserId, marks: &[One]) -> Result<Changed> {
+    sync::brought_near(app, tenant, &[user]).await?;
+    transaction!(app.db, |txn| {
+        let now = app.now();
+        sync::within(txn, tenant, &[user], now).await?;
+        let changed = change(txn, tenant, &[marks], now).await?;
+        Ok(changed.into_iter().next().unwrap_or_default())
+    })
+}
+
+/// One transaction for all the marks of users whose rows are free; the outcome of each, in their order.
+async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<Vec<Result<Option<Changed>>>> {
+    let user_of = |job: &Vec<One>| job.first().map(|one| one.user);
+    let users: BTreeSet<UserId> = jobs.iter().filter_map(user_of).collect();
+    let users = Vec::from_iter(users);
+    transaction!(app.db, |txn| {
+        let free = sync::held_if_free(txn, tenant, &users).await?;
+        let is_free = |job: &&Vec<One>| user_of(job).is_some_and(|user| free.contains(&user));
+        let to_do: Vec<&[One]> = jobs.iter().filter(is_free).map(Vec::as_slice).collect();
+        let mut changed = change(txn, tenant, &to_do, app.now()).await?.into_iter();
+        Ok(jobs.iter().map(|job| Ok(if is_free(&job) { changed.next() } else { None })).collect())
+    })
+}
+
+/// Does marks over users' locked rows; a second one of a user goes by what the first has left.
+async fn change(txn: &Transaction, tenant: &Tenant, jobs: &[&[One]], now: Millis) -> Result<Vec<Changed>> {
+    let mut outcomes = vec![Changed::default(); jobs.len()];
+    let mut waiting: Vec<usize> = (0..jobs.len()).collect();
+    let mut changed_users = BTreeSet::new();
+    while !waiting.is_empty() {
+        let mut taken = HashSet::new();
+        let (wave, later): (Vec<usize>, Vec<usize>) =
+            waiting.into_iter().partition(|place| jobs[*place].first().is_some_and(|one| taken.insert(one.user)));
+        waiting = later;
+        let mut found = found(txn, wave.iter().flat_map(|place| jobs[*place]), now).await?;
+        let spans: BTreeSet<UserId> = found.values().filter(|of| of.has_spans == 1).map(|of| of.user_id).collect();
+        if !spans.is_empty() {
+            tally::settle(txn, &Vec::from_iter(spans)).await?;
+        }
+        let mut moved = Vec::new();
+        for place in wave {
+            for One { user, seq, change } in jobs[place] {
+                let Some(of) = found.remove(&(*user, *seq)) else { continue };
+                let Some(step) = step_from(*change, of.state, of.is_up_to_mark == 1) else { continue };
+                outcomes[place].add(of.type_id, 1);
+                moved.push(Moved { user: *user, seq: *seq, step });
+            }
+        }
+        write(txn, tenant, &moved, now).await?;
+        changed_users.extend(moved.iter().map(|of| of.user));
+    }
+    if !changed_users.is_empty() {
+        people::changed(txn, tenant, &Vec::from_iter(changed_users)).await?;
+    }
+    Ok(outcomes)
+}
+
+async fn found<'a>(
+    txn: &Transaction,
+    marks: impl Iterator<Item = &'a One>,
+    now: Millis,
+) -> Result<HashMap<(UserId, Seq), Found>> {
+    let items: BTreeSet<(UserId, Seq)> = marks.map(|one| (one.user, one.seq)).collect();
+    let mut found = HashMap::with_capacity(items.len());
+    for items in Vec::from_iter(items).chunks(LIST) {
+        let rows: Vec<Found> = statement::found(txn, items, now).rows(txn).await?;
+        found.extend(rows.into_iter().map(|row| ((row.user_id, row.seq), row)));
+    }
+    Ok(found)
+}

@@ -1,0 +1,41 @@
+//! Items that take a step, one by one.
+
+use std::collections::BTreeMap;
+
+use entity::ids::{Seq, UserId};
+use entity::prelude::LIST;
+
+use super::statement;
+use super::step::{Put, Step};
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::tally::{self, Reader, Reading};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// An item that takes a step.
+#[derive(Clone, Copy)]
+pub struct Moved<'a> {
+    pub user: UserId,
+    pub seq: Seq,
+    pub step: &'a Step,
+}
+
+/// Writes down what becomes of items, with a statement for each 1,000 to which the same happens, and that they were read. Their users' rows are
+/// locked, and what was to be settled of them is.
+pub async fn write(txn: &Transaction, tenant: &Tenant, moved: &[Moved<'_>], now: Millis) -> Result<()> {
+    let mut alike: BTreeMap<Put, Vec<(UserId, Seq)>> = BTreeMap::new();
+    for item in moved {
+        alike.entry(item.step.put()).or_default().push((item.user, item.seq));
+    }
+    for (put, items) in &alike {
+        for items in items.chunks(LIST) {
+            statement::put(txn, items, *put, now).run(txn).await?;
+        }
+    }
+    let reading = |item: &Moved<'_>| match item.step.makes_read() {
+        0 => None,
+        by => Some(Reading { seq: item.seq, by, reader: Reader { user: item.user, at: now } }),
+    };
+    tally::marked(txn, tenant, moved.iter().filter_map(reading)).await
+}

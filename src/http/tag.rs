@@ -1,0 +1,36 @@
+//! Tags of answers, by which clients ask whether what they know is still so (RFC 9110, section 8.8.3).
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::answer::Code;
+
+/// As it stands in headers. Weak, for a proxy may compress what it is about.
+fn written(tag: i64) -> String {
+    format!("W/\"{tag:016x}\"")
+}
+
+/// Whether it is among those of an `If-None-Match`.
+pub fn is_among(tag: i64, known: &str) -> bool {
+    let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let tag = strong(&written(tag));
+    known.trim() == "*" || known.split(',').any(|one| strong(one) == tag)
+}
+
+/// An answer that its client may keep, and has to ask about each time.
+pub fn tagged(mut answer: Response, tag: i64) -> Response {
+    let headers = answer.headers_mut();
+    if let Ok(tag) = HeaderValue::try_from(written(tag)) {
+        headers.insert(header::ETAG, tag);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    headers.append(header::VARY, HeaderValue::from_static("authorization, accept"));
+    answer
+}
+
+/// That the client knows the answer.
+pub fn not_modified(tag: i64) -> Response {
+    let mut answer = tagged(StatusCode::NOT_MODIFIED.into_response(), tag);
+    answer.extensions_mut().insert(Code("OK".into()));
+    answer
+}

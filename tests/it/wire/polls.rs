@@ -1,0 +1,175 @@
+//! Polls of the overview over GET, with `If-None-Match`.
+
+use reqwest::StatusCode;
+use reqwest::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use serde_json::{Value, json};
+
+use crate::support::{Listening, TestApp, everyone, on_every_database};
+
+const BELL: &str = "{ viewer { id overview(cap: 99) { unread { count exact } types { type { code title } unread { count } \
+    latest { id title isRead sender { name } } } } } }";
+
+/// A page that polls, and keeps what it was told.
+struct Page {
+    url: String,
+    token: String,
+    tag: Option<String>,
+    body: String,
+}
+
+impl Page {
+    fn new(node: &Listening, app: &TestApp, user: &str, query: &str) -> Self {
+        let url = reqwest::Url::parse_with_params(&format!("http://{}/graphql", node.address), [("query", query)]);
+        Self { url: url.unwrap().into(), token: app.user(user).token, tag: None, body: String::new() }
+    }
+
+    /// Polls; returns whether it was told that nothing has changed. What it has afterwards is what it is told without asking so.
+    async fn polls(&mut self) -> bool {
+        let client = reqwest::Client::new();
+        let asked = client.get(&self.url).bearer_auth(&self.token);
+        let plain = asked.try_clone().unwrap();
+        let asked = self.tag.iter().fold(asked, |asked, tag| asked.header(IF_NONE_MATCH, tag));
+        let answer = asked.send().await.unwrap();
+        let same = answer.status() == StatusCode::NOT_MODIFIED;
+        assert!(same || answer.status() == StatusCode::OK);
+        assert_eq!(answer.headers()[CACHE_CONTROL], "private, no-cache");
+        let (before, tag) = (self.body.clone(), answer.headers()[ETAG].to_str().unwrap().to_owned());
+        let body = answer.text().await.unwrap();
+        if same {
+            assert!(body.is_empty() && self.tag.as_ref() == Some(&tag));
+        } else {
+            (self.body, self.tag) = (body, Some(tag));
+        }
+        assert_eq!(plain.send().await.unwrap().text().await.unwrap(), self.body);
+        assert_eq!(same, before == self.body, "{}", self.body);
+        same
+    }
+}
+
+on_every_database! {
+    async fn a_poll_is_told_that_nothing_has_changed_exactly_when_it_has_not(app) {
+        app.admin().define_type("direct").await;
+        app.admin().define_type("news").await;
+        app.service().announce("news", everyone(), "first").await;
+        let (node, other) = (app.listen().await, app.beside().await);
+        let far = other.listen().await;
+        let mut pages = [Page::new(&node, app, "ada", BELL), Page::new(&far, app, "ada", BELL), Page::new(&node, app, "ben", BELL)];
+        for page in &mut pages {
+            assert!(!page.polls().await);
+            assert!(page.polls().await && page.polls().await);
+        }
+        // What is asked is one statement, and nothing is executed.
+        let client = reqwest::Client::new();
+        let again = client.get(&pages[0].url).bearer_auth(&pages[0].token).header(IF_NONE_MATCH, pages[0].tag.clone().unwrap());
+        let (statements, answer) = app.statements_of(again.send()).await;
+        assert_eq!((statements, answer.unwrap().status()), (1, StatusCode::NOT_MODIFIED));
+
+        let ada = app.user("ada");
+        let profile = "mutation($i: UserProfileInput!) { saveUserProfiles(inputs: [$i]) { id } }";
+        // Each with whether ada sees it, and whether ben does.
+        for (what, ada_sees, ben_sees) in [
+            ("a message", true, false), ("the message is read", true, false), ("it is read again", false, false),
+            ("an announcement", true, true), ("a type has another title", true, true),
+            ("the sender has another name", true, false), ("all is read", true, false), ("the announcement is retracted", true, true),
+        ] {
+            match what {
+                "a message" => {
+                    app.service().ask(profile, json!({ "i": { "id": "eve", "name": "Eve" } })).await;
+                    let send = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { notification { id } } }";
+                    app.service().ask(send, json!({ "i": { "type": "direct", "receiver": "ada", "sender": "eve", "content": { "title": "hello" } } })).await;
+                }
+                "the message is read" | "it is read again" => {
+                    let items = ada.items(json!({ "types": ["direct"] })).await;
+                    ada.mark("markRead", json!({ "ids": [items[0]["id"]] })).await;
+                }
+                "an announcement" => drop(app.service().announce("news", everyone(), "second").await),
+                "a type has another title" => {
+                    let save = "mutation { saveMessageType(input: { code: \"news\", title: \"Other news\" }) { code } }";
+                    app.admin().ask(save, json!({})).await;
+                }
+                "the sender has another name" => {
+                    app.service().ask(profile, json!({ "i": { "id": "eve", "name": "Eva" } })).await;
+                }
+                "all is read" => drop(ada.mark("markRead", json!({ "matching": {} })).await),
+                _ => {
+                    let sent = "{ sentNotifications(first: 1, filter: { kinds: [ANNOUNCEMENT] }) { nodes { id } } }";
+                    let id = app.service().ask(sent, json!({})).await["sentNotifications"]["nodes"][0]["id"].take();
+                    app.service().ask("mutation($id: ID!) { retractSentNotification(id: $id) { id } }", json!({ "id": id })).await;
+                }
+            }
+            let mut same = Vec::new();
+            for page in &mut pages {
+                same.push(page.polls().await);
+            }
+            assert_eq!(same, [!ada_sees, !ada_sees, !ben_sees], "{what}");
+        }
+        node.stop().await;
+        far.stop().await;
+        other.app.db.close().await;
+    }
+
+    async fn what_time_takes_away_is_not_the_same(app) {
+        app.admin().define_type("direct").await;
+        let node = app.listen().await;
+        let expires = app.now() + chrono::TimeDelta::minutes(5);
+        let send = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { notification { id } } }";
+        let input = json!({ "type": "direct", "receiver": "ada", "content": { "title": "soon gone" }, "expiresAt": expires.to_rfc3339() });
+        app.service().ask(send, json!({ "i": input })).await;
+        let mut page = Page::new(&node, app, "ada", BELL);
+        assert!(!page.polls().await && page.polls().await);
+        app.advance(chrono::TimeDelta::minutes(6));
+        assert!(!page.polls().await && page.polls().await);
+        node.stop().await;
+    }
+
+    async fn the_cursor_is_part_of_what_may_change(app) {
+        app.admin().define_type("direct").await;
+        let node = app.listen().await;
+        let mut with = Page::new(&node, app, "ada", "{ viewer { overview { cursor unread { count } } } }");
+        let mut without = Page::new(&node, app, "ada", "{ viewer { overview { unread { count } } } }");
+        assert!(!with.polls().await && with.polls().await && !without.polls().await && without.polls().await);
+        app.service().message("direct", "ben", "to another").await;
+        assert!(!with.polls().await && without.polls().await);
+        node.stop().await;
+    }
+
+    async fn what_is_no_poll_has_no_tag(app) {
+        app.admin().define_type("direct").await;
+        let node = app.listen().await;
+        let tagged = async |token: &str, query: &str| {
+            let url = reqwest::Url::parse_with_params(&format!("http://{}/graphql", node.address), [("query", query)]).unwrap();
+            let answer = reqwest::Client::new().get(url).bearer_auth(token).header(IF_NONE_MATCH, "*").send().await.unwrap();
+            let (status, has_tag) = (answer.status(), answer.headers().contains_key(ETAG));
+            let body: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap_or_default();
+            (status == StatusCode::OK && !body.is_null(), has_tag)
+        };
+        let ada = app.user("ada").token;
+        for query in [
+            "{ viewer { overview { total { count } } } }",
+            "{ viewer { overview { views { id } } } }",
+            "{ viewer { overview { ... on InboxOverview { total { count } } } } }",
+            "{ viewer { overview { unread { count } } inbox { nodes { id } } } }",
+            "{ viewer { overview { unread { count } } } messageTypes { code } }",
+            "{ viewer { id } }",
+            "{ viewer { overview(types: [\"nope\"]) { unread { count } } } }",
+        ] {
+            assert_eq!(tagged(&ada, query).await, (true, false), "{query}");
+        }
+        // Two overviews are no poll either, but those that are one are.
+        let two = "{ viewer { a: overview { unread { count } } b: overview(cap: 1) { unread { count } } } }";
+        assert_eq!(tagged(&ada, two).await, (false, true));
+        assert_eq!(tagged(&ada, "query { viewer { overview { ...U } } } fragment U on InboxOverview { unread { count } }").await, (false, true));
+        node.stop().await;
+    }
+
+    async fn an_erased_user_is_not_told_that_nothing_has_changed(app) {
+        app.admin().define_type("direct").await;
+        app.service().message("direct", "ada", "hello").await;
+        let node = app.listen().await;
+        let mut page = Page::new(&node, app, "ada", BELL);
+        assert!(!page.polls().await && page.polls().await);
+        app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
+        assert!(!page.polls().await);
+        node.stop().await;
+    }
+}
