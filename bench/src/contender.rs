@@ -1,8 +1,13 @@
-//! What Tidings is measured against, in a process of its own: its own statements behind as little as possible (the
-//! limit), and three designs over tables of letters behind the same libraries that Tidings stands on.
+//! What Tidings is measured against, in a process of its own: the best statements for the same answers behind as little as
+//! possible (the limit), its own statements behind the same, and three designs over tables of letters behind the libraries
+//! that Tidings stands on.
 
+mod answer;
+mod driver;
 mod letters;
 mod limit;
+mod ours;
+mod together;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tidings::app::App;
@@ -56,14 +62,19 @@ pub async fn serve(options: Options) -> Result<()> {
     let app = App::over(connect(&options.data, 2).await?, config, Clock::System).await?;
     let letters = letters::routes(&options.database, options.connections).await?;
     let limit = limit::routes(&options.database, options.connections, &app).await?;
+    let ours = ours::routes(&options.database, options.connections, &app).await?;
     let own = Router::new().route("/readyz", get(async || "ready")).route("/metrics", get(metrics));
     let listener = tidings::http::listen(options.listen)?;
-    axum::serve(listener, own.merge(limit).merge(letters)).await?;
+    axum::serve(listener, own.merge(limit).merge(ours).merge(letters)).await?;
     Ok(())
 }
 
 async fn metrics() -> String {
     format!("tidings_statements_total {}\n", STATEMENTS.load(Ordering::Relaxed))
+}
+
+fn json(body: Vec<u8>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], body)
 }
 
 fn count_one() {

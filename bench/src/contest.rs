@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use sea_orm::ConnectionTrait;
+use serde_json::Value;
 use tidings::database::{Database, connect};
 
 use crate::figures::{Case, Measured, median, named};
@@ -32,9 +33,13 @@ impl<'a> Contender<'a> {
         Self { name: name.into(), server, asks: asks.into() }
     }
 
-    /// The answer to what it is asked first.
-    pub async fn sample(&self) -> Result<serde_json::Value> {
-        Ok(serde_json::from_slice(&once(self.address(), &self.asks[0]).await?)?)
+    /// The answers to the first of what it is asked, one after the other.
+    pub async fn answers(&self, many: usize) -> Result<Vec<Value>> {
+        let mut answers = Vec::with_capacity(many);
+        for ask in self.asks.iter().take(many) {
+            answers.push(serde_json::from_slice(&once(self.address(), ask).await?)?);
+        }
+        Ok(answers)
     }
 
     pub fn name(&self) -> &str {
@@ -68,7 +73,8 @@ pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Cont
     Ok(Case { name: name.into(), contenders: all })
 }
 
-async fn put_back(db: &Database, reset: &[String]) -> Result<()> {
+/// Runs statements that put the data back.
+pub async fn put_back(db: &Database, reset: &[String]) -> Result<()> {
     for statement in reset {
         let txn = db.begin().await?;
         txn.execute_unprepared(statement).await?;

@@ -1,15 +1,19 @@
-//! The data: tenants with users, a log, inboxes, and the same once more in tables of letters. Made once, and kept.
+//! The data: tenants with users, a log, inboxes, and the same once more in tables of letters and in those
+//! of the limit. Made once, and kept.
 
+mod bare;
 mod event;
 mod letters;
 mod sink;
+
+use std::sync::Arc;
 
 use entity::ids::{ChannelId, TenantId, TypeId};
 use sea_orm::{ConnectionTrait, Statement};
 use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
-use tidings::database::connect;
+use tidings::database::{Database, connect};
 use tidings::domain::catalogue::{self, MessageType};
 use tidings::domain::tenant;
 
@@ -76,25 +80,51 @@ const SCENES: [Scene; 7] = [
 pub async fn prepare(url: &str) -> Result<Vec<Scene>> {
     let db = connect(url, 2).await?;
     db.migrate().await?;
-    let known = db.read.query_one_raw(Statement::from_string(db.backend(), "SELECT version FROM bench_data")).await;
-    match known {
-        Ok(Some(row)) if row.try_get::<i64>("", "version")? == VERSION => return Ok(SCENES.to_vec()),
-        Ok(_) => return Err("the database holds other data, or was not filled to the end: give an empty one".into()),
-        Err(_) => eprintln!("filling the database, which takes some minutes"),
-    }
+    let (data, bare) = (version(&db, "bench_data").await?, version(&db, "bare_data").await?);
     let app = App::over(db, Config::over(url, "never used, but it has to be there"), Clock::System).await?;
-    let mut sink = Sink::open(url, &app).await?;
+    let mut sink = Sink::open(url).await?;
+    match data {
+        Made::Nothing => fill(&app, &mut sink).await?,
+        Made::Version(VERSION) => {}
+        _ => return Err("the database holds other data, or was not filled to the end: give an empty one".into()),
+    }
+    if bare != Made::Version(bare::VERSION) {
+        eprintln!("filling the tables of the limit");
+        bare::fill(&mut sink).await?;
+    }
+    Ok(SCENES.to_vec())
+}
+
+async fn fill(app: &Arc<App>, sink: &mut Sink) -> Result<()> {
+    eprintln!("filling the database, which takes some minutes");
     sink.run("CREATE TABLE bench_data (version BIGINT NOT NULL)").await?;
     for statement in letters::TABLES {
         sink.run(statement).await?;
     }
     for (scene, base) in SCENES.iter().zip(1..) {
         eprintln!("tenant {}", scene.code);
-        Filling::begin(&app, scene, base * STRIDE).await?.fill(&mut sink).await?;
+        Filling::begin(app, scene, base * STRIDE).await?.fill(sink).await?;
     }
     sink.settle().await?;
-    sink.run(&format!("INSERT INTO bench_data (version) VALUES ({VERSION})")).await?;
-    Ok(SCENES.to_vec())
+    sink.run(&format!("INSERT INTO bench_data (version) VALUES ({VERSION})")).await
+}
+
+/// What a database says of data that it may hold.
+#[derive(PartialEq)]
+enum Made {
+    Nothing,
+    /// It was begun, and not brought to its end.
+    Begun,
+    Version(i64),
+}
+
+async fn version(db: &Database, table: &str) -> Result<Made> {
+    let version = Statement::from_string(db.backend(), format!("SELECT version FROM {table}"));
+    Ok(match db.read.query_one_raw(version).await {
+        Ok(Some(row)) => Made::Version(row.try_get("", "version")?),
+        Ok(None) => Made::Begun,
+        Err(_) => Made::Nothing,
+    })
 }
 
 /// A tenant while it is filled.

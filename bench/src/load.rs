@@ -34,6 +34,10 @@ impl Ask {
         Self { path: "/graphql".into(), token: Some(format!("Bearer {token}")), body }
     }
 
+    pub fn post(path: impl Into<String>, body: &Value) -> Self {
+        Self { path: path.into(), token: None, body: Some(body.to_string().into()) }
+    }
+
     /// The same to another door.
     pub fn at(mut self, path: &str) -> Self {
         self.path = path.into();

@@ -11,6 +11,7 @@ mod contender;
 mod contest;
 mod data;
 mod figures;
+mod gate;
 mod load;
 mod machine;
 mod place;
@@ -35,9 +36,9 @@ enum Command {
     Large(Plan),
     /// A list of 20, against its limit.
     List(Plan),
-    /// Marking one and ten thousand.
+    /// Marking one, against its limit, and ten thousand.
     Mark(Plan),
-    /// Sending to one, to everyone, in batches, and against bare INSERTs.
+    /// Sending to one, to everyone, in batches, and against its limit and bare INSERTs.
     Send(Plan),
     /// A user's first visit, after 30 days.
     Visit(Plan),
@@ -51,6 +52,14 @@ enum Command {
     Start(Plan),
     /// All of these.
     All(Plan),
+    /// Fails where overviews, lists, marks or sends cost more of what their limits do than was accepted.
+    Gate {
+        #[command(flatten)]
+        ground: Ground,
+        /// Keeps what is measured as what is accepted.
+        #[arg(long)]
+        accept: bool,
+    },
     /// Makes docs/performance.md and its plots of the results; with --check only says whether they are current.
     Report {
         #[arg(long)]
@@ -70,6 +79,13 @@ pub struct Plan {
     /// How long a turn is, in seconds.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    #[command(flatten)]
+    ground: Ground,
+}
+
+/// Over which database, and with which server.
+#[derive(clap::Args, Clone)]
+pub struct Ground {
     /// URL of a PostgreSQL database for the data; SQLite in target/bench where it is not given.
     #[arg(long, env = "BENCH_DATABASE_URL", hide_env_values = true)]
     database: Option<String>,
@@ -95,10 +111,14 @@ async fn main() -> Result<()> {
             (&["overview", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"], plan)
         }
         Command::Report { check } => return report::run(check),
+        Command::Gate { ground, accept } => return gate::run(&ground, accept).await,
         Command::Contender(options) => return contender::serve(options).await,
     };
-    let place =
-        if matches!(what, ["rules" | "delivery"]) { Place::bare(&plan)? } else { Place::prepare(&plan).await? };
+    let place = if matches!(what, ["rules" | "delivery"]) {
+        Place::bare(&plan.ground)?
+    } else {
+        Place::prepare(&plan.ground).await?
+    };
     for what in what {
         let cases = work::run(what, &place, &plan).await?;
         figures::write(what, &place, cases)?;

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Plan, Result, data};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, raw_sql};
+
+use crate::{Ground, Result, data};
 
 /// What every measurement finds prepared.
 pub struct Place {
@@ -14,19 +17,19 @@ pub struct Place {
 
 impl Place {
     /// Builds the server and fills the database, unless both are there already.
-    pub async fn prepare(plan: &Plan) -> Result<Self> {
-        let bare = Self::bare(plan)?;
+    pub async fn prepare(ground: &Ground) -> Result<Self> {
+        let bare = Self::bare(ground)?;
         let scenes = data::prepare(&bare.url).await?;
         Ok(Self { scenes, ..bare })
     }
 
     /// The same for what makes databases of its own, without the data.
-    pub fn bare(plan: &Plan) -> Result<Self> {
-        let binary = plan.server.clone().map_or_else(build, Ok)?;
+    pub fn bare(ground: &Ground) -> Result<Self> {
+        let binary = ground.server.clone().map_or_else(build, Ok)?;
         let folder = root().join("target/bench");
         std::fs::create_dir_all(&folder)?;
         let local = format!("sqlite://{}?mode=rwc", folder.join("data.db").display());
-        let url = plan.database.clone().unwrap_or(local);
+        let url = ground.database.clone().unwrap_or(local);
         Ok(Self { url, binary, scenes: Vec::new() })
     }
 
@@ -42,11 +45,7 @@ impl Place {
     /// A database with nothing in it, beside that of the data.
     pub async fn empty(&self, name: &str) -> Result<String> {
         if !self.is_postgres() {
-            let file = root().join(format!("target/bench/empty-{name}.db")).display().to_string();
-            for end in ["", "-wal", "-shm"] {
-                let _ = std::fs::remove_file(format!("{file}{end}"));
-            }
-            return Ok(format!("sqlite://{file}?mode=rwc"));
+            return Ok(format!("sqlite://{}?mode=rwc", cleared(&format!("empty-{name}"))));
         }
         let (base, settings) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let (server, database) = base.rsplit_once('/').ok_or("the URL names no database")?;
@@ -58,10 +57,32 @@ impl Place {
         Ok(format!("{server}/{name}?{settings}"))
     }
 
+    /// The same data for a second server, before the first begins: on SQLite, which has one at a time, a copy.
+    pub async fn again(&self) -> Result<String> {
+        if !self.is_postgres() {
+            let options: SqliteConnectOptions = self.url.parse()?;
+            let copy = cleared("again");
+            let mut connection = options.connect().await?;
+            raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
+            std::fs::copy(options.get_filename(), &copy)?;
+            return Ok(format!("sqlite://{copy}?mode=rwc"));
+        }
+        Ok(self.url.clone())
+    }
+
     /// The tenant of that name.
     pub fn scene(&self, code: &str) -> &data::Scene {
         self.scenes.iter().find(|scene| scene.code == code).expect("work names tenants that there are")
     }
+}
+
+/// A file for an SQLite database, of which nothing is there any more.
+fn cleared(name: &str) -> String {
+    let file = root().join(format!("target/bench/{name}.db")).display().to_string();
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{file}{end}"));
+    }
+    file
 }
 
 /// The folder of the repository.

@@ -1,17 +1,18 @@
 //! The kinds of work, one file each.
 
+mod comparison;
 pub mod delivery;
 mod large;
-mod list;
+pub mod list;
 mod live;
-mod mark;
-mod overview;
+pub mod mark;
+pub mod overview;
 pub mod rules;
-mod send;
+pub mod send;
 mod start;
 mod visit;
 
-pub use overview::ANEW;
+pub use comparison::Comparison;
 
 use serde_json::json;
 use tidings::auth::Role;
@@ -25,8 +26,19 @@ use crate::{Place, Plan, Result};
 /// Tenants that overviews and lists are asked of.
 pub const SCENES: [&str; 4] = ["main", "a632", "a199", "a20"];
 
+/// The tenant that is sent to.
+pub const SENDING: &str = "sending";
+
+/// The best statements for the same answers, behind as little as possible.
+pub const LIMIT: &str = "limit";
+/// The statements of Tidings behind the same.
+pub const BARE: &str = "our statement, bare";
+pub const TIDINGS: &str = "Tidings";
+/// Tidings without what it remembers.
+pub const ANEW: &str = "Tidings, each read anew";
+
 /// Connections to the database, where nothing else is said.
-const CONNECTIONS: usize = 16;
+pub const CONNECTIONS: usize = 16;
 
 pub async fn run(what: &str, place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     match what {

@@ -1,173 +1,163 @@
-//! The limit: the statements of Tidings itself over a bare driver, and their rows as JSON, behind a bare handler.
+//! The limit: the best statements that we can write for the same answers, over tables of their own (`data/bare.rs`), behind a
+//! bare handler.
+//!
+//! These tables know nothing but the four questions: what is counted is kept counted, and whoever writes keeps it so.
 
-mod row;
+mod send;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use axum::routing::get;
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
-use entity::ids::{TypeId, UserId};
-use sea_orm::Value;
-use sea_orm::sea_query::ArrayType;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr, SqlitePool};
+use axum::routing::{get, post};
+use serde_json::json;
 use tidings::app::App;
-use tidings::domain::inbox::page::{self, End, Filter, Window};
-use tidings::domain::inbox::standing::Reach;
-use tidings::domain::overview::{self, Wish};
 use tidings::domain::{catalogue, tenant};
-use tokio_postgres::NoTls;
-use tokio_postgres::types::ToSql;
 
-use super::{Failed, Shared, count_one};
+use super::answer::{self, Kinds};
+use super::driver::{Driver, Row, Statement, Value};
+use super::together::Together;
+use super::{Failed, Shared, json};
 use crate::Result;
-use crate::work::SCENES;
-use row::{Kinds, Row, list, overview_of};
+use crate::work::{SCENES, SENDING};
+use send::{Letter, Message};
 
-/// Stands for the user in a statement that is taken down once.
-const SOMEBODY: i64 = 987_654_321_012_345;
+/// What both of the statements that read say of an item.
+const SHOWN: &str = "n.id AS item_seq, n.kind AS item_kind, n.title AS item_title, n.body AS item_body, n.link AS item_link, \
+     n.published_at AS item_published_at, s.external_id AS s_external_id, s.name AS s_name";
 
-/// A statement of Tidings.
-struct Taken {
-    text: String,
-    safe: SqlStr,
-    parameters: Vec<Parameter>,
+/// For each user a range of the key, with a row for each type, and of the newest item of each two probes of primary keys.
+const OVERVIEW: &str = "SELECT o.user_id AS x_user_id, o.type_id AS x_type_id, o.unread AS x_unread, o.latest AS h_last_seq, \
+     o.latest_read_at AS item_read_at, {SHOWN} FROM bare_overview o JOIN bare_notification n ON n.id = o.latest \
+     LEFT JOIN bare_user s ON s.id = n.sender_id WHERE o.user_id {ONE_OF} $1";
+
+/// The end of a range of the items' key, of which each shows two more rows. One more than a page tells whether there is a next.
+const LIST: &str = "SELECT i.type_id AS item_type_id, i.read_at AS item_read_at, {SHOWN} FROM bare_item i \
+     JOIN bare_notification n ON n.id = i.notification_id LEFT JOIN bare_user s ON s.id = n.sender_id \
+     WHERE i.user_id = $1 AND i.archived_at IS NULL ORDER BY i.notification_id DESC LIMIT 21";
+
+/// An item by its key, and what is counted by its own. On SQLite the latter is done by a trigger, which costs no second statement.
+const MARK: &str = "WITH i AS (UPDATE bare_item SET read_at = $3 WHERE user_id = $1 AND notification_id = $2 AND \
+     read_at IS NULL RETURNING user_id, type_id, notification_id) UPDATE bare_overview o SET unread = o.unread - 1, \
+     latest_read_at = CASE WHEN o.latest = i.notification_id THEN $3 ELSE o.latest_read_at END FROM i \
+     WHERE o.user_id = i.user_id AND o.type_id = i.type_id";
+const MARK_SQLITE: &str =
+    "UPDATE bare_item SET read_at = $3 WHERE user_id = $1 AND notification_id = $2 AND read_at IS NULL";
+
+/// Users whose overviews one statement reads; SQLite, which has nobody to wait for, reads each by itself.
+const TOGETHER: usize = 16;
+
+struct Limit {
+    driver: Arc<Driver>,
+    overviews: Together<Wanted, Vec<u8>>,
+    outbox: Together<Letter, i64>,
+    kinds: HashMap<&'static str, Arc<Kinds>>,
+    list: Statement,
+    mark: Statement,
 }
 
-enum Parameter {
-    User,
-    /// A list of them alone.
-    Users,
-    Number(i64),
-    Numbers(Vec<i64>),
-}
-
-enum Driver {
-    Postgres(Pool),
-    Sqlite(SqlitePool),
-}
-
-pub struct Limit {
-    driver: Driver,
-    overviews: HashMap<&'static str, (Taken, Kinds)>,
-    lists: HashMap<&'static str, (Taken, Kinds)>,
-}
-
-/// `/limit/overview/{tenant}/{user}` and `/limit/list/{tenant}/{user}`, where the user is their row.
+/// `/limit/overview/{tenant}/{user}`, `/limit/list/{tenant}/{user}`, `/limit/mark/{user}/{item}` and, with a [`Message`],
+/// `/limit/send/{tenant}/{user}`, where users and items are their rows.
 pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Router> {
-    let (mut overviews, mut lists) = (HashMap::new(), HashMap::new());
-    for code in SCENES {
+    let mut kinds = HashMap::new();
+    for code in SCENES.into_iter().chain([SENDING]) {
         let tenant = tenant::named(app, code).await?;
         let catalogue = catalogue::current(app, &tenant).await?;
-        let somebody = UserId(SOMEBODY);
-        let wish = Wish { cap: Some(99), ..Wish::default() };
-        let overview = overview::statement(app, &tenant, &[somebody], &catalogue.types, &wish, (Reach::End, app.now()));
-        let overview = overview.into_statement();
-        let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
-        let filter = Filter::default();
-        let list = page::statement(app, &tenant, somebody, &filter, window, (&catalogue, Reach::End)).into_statement();
-        let kinds = || catalogue.types.iter().map(|kind| (kind.id, kind.code.clone(), kind.title.clone())).collect();
-        overviews.insert(code, (Taken::from(overview)?, kinds()));
-        lists.insert(code, (Taken::from(list)?, kinds()));
+        let all = catalogue.types.iter().map(|kind| (kind.id, kind.code.clone(), kind.title.clone())).collect();
+        kinds.insert(code, Arc::new(all));
     }
-    let limit = Arc::new(Limit { driver: open(url, connections).await?, overviews, lists });
+    let driver = Arc::new(Driver::open(url, connections).await?);
+    let is_postgres = driver.is_postgres();
+    let overview = OVERVIEW.replace("{SHOWN}", SHOWN);
+    // A few connections at a time, as Tidings has it.
+    let (groups, most, overview) = if is_postgres {
+        (connections / 4, TOGETHER, overview.replace("{ONE_OF} $1", "= ANY($1)"))
+    } else {
+        (connections, 1, overview.replace("{ONE_OF}", "="))
+    };
+    let (over, overview) = (driver.clone(), Arc::new(Statement::from(overview.as_str())));
+    let limit = Limit {
+        overviews: Together::new(groups, most, move |wanted| read_overviews(over.clone(), overview.clone(), wanted)),
+        outbox: send::outbox(driver.clone()),
+        kinds,
+        list: LIST.replace("{SHOWN}", SHOWN).as_str().into(),
+        mark: if is_postgres { MARK.into() } else { MARK_SQLITE.into() },
+        driver,
+    };
     Ok(Router::new()
-        .route("/limit/overview/{tenant}/{user}", get(read_overview))
-        .route("/limit/list/{tenant}/{user}", get(read_list))
-        .with_state(limit))
-}
-
-async fn open(url: &str, connections: u32) -> Result<Driver> {
-    if url.starts_with("postgres") {
-        let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(url.parse()?, NoTls, fast);
-        return Ok(Driver::Postgres(Pool::builder(manager).max_size(connections as usize).build()?));
-    }
-    let options: SqliteConnectOptions = url.parse()?;
-    let options = options.pragma("cache_size", "-8192").pragma("temp_store", "memory");
-    let pool = SqlitePoolOptions::new().max_connections(connections).test_before_acquire(false);
-    Ok(Driver::Sqlite(pool.connect_with(options).await?))
-}
-
-impl Taken {
-    fn from(of: sea_orm::Statement) -> Result<Self> {
-        let safe = AssertSqlSafe(of.sql.clone()).into_sql_str();
-        let values = of.values.map(|values| values.0).unwrap_or_default();
-        Ok(Self { text: of.sql, safe, parameters: values.iter().map(Parameter::from).collect::<Result<_>>()? })
-    }
-}
-
-impl Parameter {
-    fn from(value: &Value) -> Result<Self> {
-        let number = |value: &Value| match value {
-            Value::BigInt(Some(number)) => Ok(*number),
-            other => Err(format!("a value that nobody expected: {other:?}")),
-        };
-        Ok(match value {
-            Value::Array(ArrayType::BigInt, Some(values)) => {
-                let values = values.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-                if values == [SOMEBODY] { Self::Users } else { Self::Numbers(values) }
-            }
-            value if number(value)? == SOMEBODY => Self::User,
-            value => Self::Number(number(value)?),
-        })
-    }
-}
-
-impl Driver {
-    async fn rows<T>(&self, of: &Taken, user: i64, read: impl Fn(Vec<Row<'_>>) -> T) -> Result<T> {
-        count_one();
-        match self {
-            Self::Postgres(pool) => {
-                let client = pool.get().await?;
-                let statement = client.prepare_cached(&of.text).await?;
-                let users = vec![user];
-                let values = of.parameters.iter().map(|parameter| -> &(dyn ToSql + Sync) {
-                    match parameter {
-                        Parameter::User => &user,
-                        Parameter::Users => &users,
-                        Parameter::Number(number) => number,
-                        Parameter::Numbers(numbers) => numbers,
-                    }
-                });
-                let rows = client.query(&statement, &values.collect::<Vec<_>>()).await?;
-                Ok(read(rows.iter().map(Row::Postgres).collect()))
-            }
-            Self::Sqlite(pool) => {
-                let mut query = sqlx::query(of.safe.clone());
-                for parameter in &of.parameters {
-                    query = match parameter {
-                        Parameter::Number(number) => query.bind(*number),
-                        _ => query.bind(user),
-                    };
-                }
-                let rows = query.fetch_all(pool).await?;
-                Ok(read(rows.iter().map(Row::Sqlite).collect()))
-            }
-        }
-    }
+        .route("/limit/overview/{tenant}/{user}", get(overview_of))
+        .route("/limit/list/{tenant}/{user}", get(list_of))
+        .route("/limit/mark/{user}/{item}", get(mark))
+        .route("/limit/send/{tenant}/{user}", post(send_to))
+        .with_state(Arc::new(limit)))
 }
 
 type Asked = Path<(String, i64)>;
 
-async fn read_overview(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {
-    let (statement, kinds) = limit.overviews.get(tenant.as_str()).ok_or("no such tenant")?;
-    let body = limit.driver.rows(statement, user, |rows| overview_of(&rows, kinds)).await??;
-    Ok(([(CONTENT_TYPE, "application/json")], body))
+impl Limit {
+    fn kinds(&self, tenant: &str) -> Result<&Arc<Kinds>> {
+        Ok(self.kinds.get(tenant).ok_or("no such tenant")?)
+    }
 }
 
-async fn read_list(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {
-    let (statement, kinds) = limit.lists.get(tenant.as_str()).ok_or("no such tenant")?;
-    let body = limit.driver.rows(statement, user, |rows| list(&rows, kinds)).await??;
-    Ok(([(CONTENT_TYPE, "application/json")], body))
+/// The overview of a user, of these types.
+struct Wanted {
+    user: i64,
+    kinds: Arc<Kinds>,
 }
 
-/// The type of a row, with its code and title.
-fn kind(kinds: &Kinds, id: i64) -> Result<&(TypeId, String, String)> {
-    Ok(kinds.iter().find(|kind| kind.0.0 == id).ok_or("no such type")?)
+async fn read_overviews(driver: Arc<Driver>, statement: Arc<Statement>, wanted: Vec<Wanted>) -> Result<Vec<Vec<u8>>> {
+    let users: Vec<i64> = wanted.iter().map(|of| of.user).collect();
+    let read = |rows: Vec<Row<'_>>| {
+        let mut by_user: HashMap<i64, Vec<Row<'_>>> = HashMap::new();
+        for row in rows {
+            by_user.entry(row.number("x_user_id")?.unwrap_or_default()).or_default().push(row);
+        }
+        let of = |wanted: &Wanted| {
+            let rows = by_user.get(&wanted.user).map(Vec::as_slice).unwrap_or_default();
+            answer::overview(rows, &wanted.kinds, is_read)
+        };
+        wanted.iter().map(of).collect()
+    };
+    driver.rows(&statement, &[Value::Numbers(&users)], read).await
+}
+
+async fn overview_of(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {
+    let wanted = Wanted { user, kinds: limit.kinds(&tenant)?.clone() };
+    Ok(json(limit.overviews.ask(wanted).await?))
+}
+
+async fn list_of(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {
+    let kinds = limit.kinds(&tenant)?;
+    let read = |rows: Vec<Row<'_>>| answer::list(&rows, kinds, is_read);
+    Ok(json(limit.driver.rows(&limit.list, &[Value::Number(user)], read).await?))
+}
+
+async fn mark(State(limit): Shared<Limit>, Path((user, item)): Path<(i64, i64)>) -> Result<impl IntoResponse, Failed> {
+    let values = [user, item, now()].map(Value::Number);
+    let changed = limit.driver.change(&limit.mark, &values).await?;
+    Ok(json(json!({ "changedCount": changed }).to_string().into()))
+}
+
+async fn send_to(
+    State(limit): Shared<Limit>,
+    Path((tenant, user)): Asked,
+    axum::Json(message): axum::Json<Message>,
+) -> Result<impl IntoResponse, Failed> {
+    let kind = limit.kinds(&tenant)?.iter().find(|kind| kind.1 == message.r#type).ok_or("no such type")?;
+    let id = limit.outbox.ask(Letter { user, kind: kind.0.0, message }).await?;
+    Ok(json(json!({ "id": id }).to_string().into()))
+}
+
+fn is_read(row: &Row<'_>) -> Result<bool> {
+    Ok(row.number("item_read_at")?.is_some())
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("1970 has been");
+    i64::try_from(since.as_millis()).expect("for a long time to come")
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use futures_util::SinkExt;
-use sea_orm::ConnectionTrait;
-use tidings::app::App;
+use sqlx::sqlite::{SqlitePool, SqlitePoolOptions};
+use sqlx::{AssertSqlSafe, raw_sql};
 use tokio_postgres::Client;
 
 use crate::Result;
@@ -47,7 +47,7 @@ impl From<&str> for Cell {
 
 enum Database {
     Postgres(Client),
-    Sqlite(tidings::database::Database),
+    Sqlite(SqlitePool),
 }
 
 pub struct Sink {
@@ -56,15 +56,20 @@ pub struct Sink {
 }
 
 impl Sink {
-    pub async fn open(url: &str, app: &App) -> Result<Self> {
+    pub async fn open(url: &str) -> Result<Self> {
         let database = if url.starts_with("postgres") {
             let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
             tokio::spawn(connection);
             Database::Postgres(client)
         } else {
-            Database::Sqlite(app.db.clone())
+            // Not that of Tidings, which gives up what takes as long as some of this.
+            Database::Sqlite(SqlitePoolOptions::new().max_connections(1).connect(url).await?)
         };
         Ok(Self { database, waiting: BTreeMap::new() })
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.database, Database::Postgres(_))
     }
 
     pub async fn run(&mut self, statement: &str) -> Result<()> {
@@ -73,10 +78,8 @@ impl Sink {
         }
         match &self.database {
             Database::Postgres(client) => client.batch_execute(statement).await?,
-            Database::Sqlite(db) => {
-                let txn = db.begin().await?;
-                txn.execute_unprepared(statement).await?;
-                txn.commit().await?;
+            Database::Sqlite(pool) => {
+                raw_sql(AssertSqlSafe(statement)).execute(pool).await?;
             }
         }
         Ok(())
@@ -84,7 +87,7 @@ impl Sink {
 
     /// Adds a row, now or a little later.
     pub async fn row(&mut self, table: &'static str, columns: &'static str, cells: &[Cell]) -> Result<()> {
-        let is_postgres = matches!(self.database, Database::Postgres(_));
+        let is_postgres = self.is_postgres();
         let (_, text, count) = self.waiting.entry(table).or_insert_with(|| (columns, String::new(), 0));
         if !is_postgres {
             text.push_str(if *count > 0 { ", (" } else { "(" });
@@ -115,10 +118,9 @@ impl Sink {
                 copy.send(text.into()).await?;
                 copy.finish().await?;
             }
-            Database::Sqlite(db) => {
-                let txn = db.begin().await?;
-                txn.execute_unprepared(&format!("INSERT INTO {table} ({columns}) VALUES {text}")).await?;
-                txn.commit().await?;
+            Database::Sqlite(pool) => {
+                let insert = format!("INSERT INTO {table} ({columns}) VALUES {text}");
+                raw_sql(AssertSqlSafe(insert)).execute(pool).await?;
             }
         }
         Ok(())

@@ -7,12 +7,15 @@ use crate::Result;
 use crate::figures::named;
 
 const SIZES: [u32; 4] = [20, 199, 632, 2000];
-const COLORS: [RGBColor; 5] = [
+/// One for each contender.
+const COLORS: [RGBColor; 7] = [
     RGBColor(120, 120, 120),
     RGBColor(200, 30, 60),
     RGBColor(30, 100, 190),
     RGBColor(20, 140, 90),
     RGBColor(210, 140, 20),
+    RGBColor(130, 70, 160),
+    RGBColor(70, 190, 200),
 ];
 
 /// Overviews a second of each contender over the number of announcements, both by powers of ten; nothing where that was

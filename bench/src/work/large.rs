@@ -15,10 +15,11 @@ const EXACT: &str = "{ viewer { overview { unread { count exact } types { type {
 const REQUESTS: usize = 300;
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
+    let again = place.again().await?;
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
     let scene = place.scene("main");
     let mut cases = Vec::new();
-    let forgetful = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, &FORGETFUL).await?;
+    let forgetful = Server::tidings_with(&place.binary, &again, CONNECTIONS, &FORGETFUL).await?;
     for (name, query, server) in [
         ("overview, capped at 99", OVERVIEW, &tidings),
         ("overview, exact", EXACT, &tidings),

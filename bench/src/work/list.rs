@@ -1,9 +1,13 @@
 //! A list of 20.
 
-use super::{CONNECTIONS, by_user, present};
-use crate::contest::{Contender, Work, hold};
+use serde_json::Value;
+
+use super::comparison::{Comparison, agree, item};
+use super::{BARE, CONNECTIONS, LIMIT, TIDINGS, by_user, present};
+use crate::contest::Contender;
+use crate::data::Scene;
 use crate::figures::Case;
-use crate::load::{Ask, Load};
+use crate::load::Ask;
 use crate::server::Server;
 use crate::{Place, Plan, Result};
 
@@ -13,13 +17,36 @@ const LIST: &str = "{ viewer { inbox(first: 20) { edges { cursor node { id kind 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
+    Ok(vec![compared(place, &tidings, &others).await?.hold(place, plan).await?])
+}
+
+pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server) -> Result<Comparison<'a>> {
     let scene = place.scene("main");
-    let limit = |place| Ask::get(format!("/limit/list/{}/{}", scene.code, scene.row(place)));
-    let ours = |place| by_user(scene, &format!("u{place}"), LIST);
-    let all = [
-        Contender::new("limit", &others, present(scene).map(limit).collect()),
-        Contender::new("Tidings", &tidings, present(scene).map(ours).collect()),
-    ];
-    let load = Load::Sustained { clients: 64, seconds: plan.seconds };
-    Ok(vec![hold(place, plan, Work { name: "list of 20, 64 clients", load, reset: &[] }, &all).await?])
+    let bare = |place| Ask::get(format!("/ours/list/{}/{}", scene.code, scene.row(place)));
+    let mut contenders = readers(scene, present(scene), tidings, others);
+    contenders.insert(1, Contender::new(BARE, others, present(scene).map(bare).collect()));
+    agree(&contenders, said).await?;
+    Ok(Comparison { name: "list of 20, 64 clients".into(), contenders, reset: Vec::new() })
+}
+
+/// The limit and Tidings, asked for the lists of users by their places.
+pub fn readers<'a>(
+    scene: &Scene,
+    users: impl Iterator<Item = i64>,
+    tidings: &'a Server,
+    others: &'a Server,
+) -> Vec<Contender<'a>> {
+    let limit = |place: i64| Ask::get(format!("/limit/list/{}/{}", scene.code, scene.row(place)));
+    let ours = |place: i64| by_user(scene, &format!("u{place}"), LIST);
+    let (limit, ours) = users.map(|place| (limit(place), ours(place))).unzip();
+    vec![Contender::new(LIMIT, others, limit), Contender::new(TIDINGS, tidings, ours)]
+}
+
+/// Of each item its type's code and what is shown.
+pub fn said(answer: &Value) -> Vec<(Value, Value)> {
+    let edges = answer["data"]["viewer"]["inbox"]["edges"].as_array();
+    let nodes = edges.map(|edges| edges.iter().map(|edge| &edge["node"]).collect::<Vec<_>>());
+    let nodes = nodes.or_else(|| Some(answer.as_array()?.iter().collect())).unwrap_or_default();
+    let code = |node: &Value| if node["type"].is_string() { &node["type"] } else { &node["type"]["code"] }.clone();
+    nodes.into_iter().map(|node| (code(node), item(node))).collect()
 }

@@ -1,10 +1,16 @@
-//! Marking one item, and ten thousand.
+//! Marking one item, against its limit; and ten thousand.
 
-use serde_json::json;
+use std::collections::HashMap;
+
+use sea_orm::{ConnectionTrait, Statement};
+use serde_json::{Value, json};
 use tidings::auth::Role;
+use tidings::database::{Database, connect};
 
-use super::CONNECTIONS;
-use crate::contest::{Contender, Work, hold};
+use super::comparison::{Comparison, agree};
+use super::{CONNECTIONS, LIMIT, TIDINGS, list, overview, present};
+use crate::contest::{Contender, Work, hold, put_back};
+use crate::data::Scene;
 use crate::figures::Case;
 use crate::load::{Ask, Load};
 use crate::server::{Server, token};
@@ -12,24 +18,109 @@ use crate::{Place, Plan, Result, data};
 
 const READ: &str = "mutation($s: InboxItemSelector!) { markRead(select: $s) { changedCount } }";
 
+/// Unread items of each user that are marked in a turn, at the most: together some that no turn comes to the end of.
+const EACH: usize = 40;
+
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
+    let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
+    let one = compared(place, &tidings, &others).await?.hold(place, plan).await?;
+    Ok(vec![one, many(place, plan, &tidings).await?])
+}
+
+fn mark(token: &str, select: &Value) -> Ask {
+    Ask::graphql(token, &json!({ "query": READ, "variables": { "s": select } }))
+}
+
+/// Users in turn, each of whom marks their newest unread items one after the other.
+pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server) -> Result<Comparison<'a>> {
+    let scene = place.scene("main");
+    let db = connect(&place.url, 2).await?;
+    let reset = reset(scene);
+    put_back(&db, &reset).await?;
+    let unread = unread(&db, scene).await?;
+    let (mut ours, mut limit) = (Vec::new(), Vec::new());
+    let query = format!("{{ viewer {{ inbox(first: {EACH}, filter: {{ read: false }}) {{ nodes {{ id }} }} }} }}");
+    for user in present(scene) {
+        let token = token(scene.code, &format!("u{user}"), Role::User);
+        let ids = tidings.data(&token, &query, json!({})).await?["viewer"]["inbox"]["nodes"].take();
+        let ids = ids.as_array().cloned().unwrap_or_default();
+        let row = scene.row(user);
+        let bare = unread.get(&row).into_iter().flatten().take(EACH);
+        ours.push(ids.iter().map(|node| mark(&token, &json!({ "ids": [node["id"]] }))).collect());
+        limit.push(bare.map(|item| Ask::get(format!("/limit/mark/{row}/{item}"))).collect());
+    }
+    let contenders =
+        vec![Contender::new(LIMIT, others, in_turn(&limit)), Contender::new(TIDINGS, tidings, in_turn(&ours))];
+    // The same is read once by each, and then by neither; and what is seen after that is the same.
+    for _ in 0..2 {
+        agree(&contenders, said).await?;
+    }
+    agree(&list::readers(scene, present(scene), tidings, others), list::said).await?;
+    agree(&overview::readers(scene, tidings, others), overview::said).await?;
+    put_back(&db, &reset).await?;
+    Ok(Comparison { name: "mark one, 64 clients".into(), contenders, reset })
+}
+
+/// Whatever was marked since the data was made is unread again. An overview that is remembered is known by the user's version.
+fn reset(scene: &Scene) -> Vec<String> {
+    let users = format!("BETWEEN {} AND {}", scene.row(0), scene.row(scene.present - 1));
+    let made = format!("(SELECT published_at + 60000 FROM tenant WHERE code = '{}')", scene.code);
+    let marked = format!("user_id {users} AND read_at > {made}");
+    vec![
+        format!("UPDATE inbox_item SET state = 0, read_at = NULL WHERE {marked}"),
+        format!("UPDATE users SET version = version + 1 WHERE id {users}"),
+        format!(
+            "UPDATE bare_overview SET unread = unread + many, latest_read_at = CASE WHEN newest = latest THEN NULL \
+             ELSE latest_read_at END FROM (SELECT user_id AS of, type_id AS kind, count(*) AS many, \
+             max(notification_id) AS newest FROM bare_item WHERE {marked} GROUP BY user_id, type_id) m \
+             WHERE user_id = m.of AND type_id = m.kind"
+        ),
+        format!("UPDATE bare_item SET read_at = NULL WHERE {marked}"),
+    ]
+}
+
+/// Of each user, by their row, what is unread in the tables of the limit, newest first.
+async fn unread(db: &Database, scene: &Scene) -> Result<HashMap<i64, Vec<i64>>> {
+    let text = format!(
+        "SELECT user_id, notification_id FROM bare_item WHERE user_id BETWEEN {} AND {} AND read_at IS NULL \
+         AND archived_at IS NULL ORDER BY notification_id DESC",
+        scene.row(0),
+        scene.row(scene.present - 1)
+    );
+    let mut unread: HashMap<i64, Vec<i64>> = HashMap::new();
+    for row in db.read.query_all_raw(Statement::from_string(db.backend(), text)).await? {
+        unread.entry(row.try_get("", "user_id")?).or_default().push(row.try_get("", "notification_id")?);
+    }
+    Ok(unread)
+}
+
+/// The first of each user, then the second of each.
+fn in_turn(all: &[Vec<Ask>]) -> Vec<Ask> {
+    (0..EACH).flat_map(|place| all.iter().filter_map(move |of| of.get(place).cloned())).collect()
+}
+
+fn said(answer: &Value) -> Vec<Value> {
+    let of = if answer["data"].is_object() { &answer["data"]["markRead"] } else { answer };
+    vec![of["changedCount"].clone()]
+}
+
+/// One item, and ten thousand.
+async fn many(place: &Place, plan: &Plan, tidings: &Server) -> Result<Case> {
     let scene = place.scene("main");
     let (mut one, mut all, mut reset) = (Vec::new(), Vec::new(), Vec::new());
     for user in 0..data::SPECIAL {
         let token = token(scene.code, &format!("unread-{user}"), Role::User);
         let newest = "{ viewer { inbox(first: 1) { nodes { id } } } }";
         let item = tidings.data(&token, newest, json!({})).await?["viewer"]["inbox"]["nodes"][0]["id"].take();
-        let mark =
-            |select: serde_json::Value| Ask::graphql(&token, &json!({ "query": READ, "variables": { "s": select } }));
-        one.push(mark(json!({ "ids": [item] })));
-        all.push(mark(json!({ "matching": {} })));
+        one.push(mark(&token, &json!({ "ids": [item] })));
+        all.push(mark(&token, &json!({ "matching": {} })));
         // Each time there is as much to mark as before.
         let row = scene.row(scene.users + data::SPECIAL + user);
         reset.push(format!("DELETE FROM read_mark WHERE user_id = {row}"));
         reset.push(format!("DELETE FROM tally_span WHERE user_id = {row}"));
         reset.push(format!("UPDATE inbox_item SET state = 0, read_at = NULL WHERE user_id = {row} AND state <> 0"));
     }
-    let all = [Contender::new("one", &tidings, one), Contender::new("all of 10,000 unread", &tidings, all)];
-    Ok(vec![hold(place, plan, Work { name: "mark read", load: Load::Once, reset: &reset }, &all).await?])
+    let all = [Contender::new("one", tidings, one), Contender::new("all of 10,000 unread", tidings, all)];
+    hold(place, plan, Work { name: "mark read", load: Load::Once, reset: &reset }, &all).await
 }

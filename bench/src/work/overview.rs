@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CONNECTIONS, SCENES, by_user, present};
+use super::comparison::{Comparison, agree, item};
+use super::{ANEW, BARE, CONNECTIONS, LIMIT, SCENES, TIDINGS, by_user, present};
 use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::Case;
@@ -17,9 +18,6 @@ use crate::{Place, Plan, Result, proxy};
 /// What a page of a product asks for.
 pub const OVERVIEW: &str = "{ viewer { overview(cap: 99) { unread { count exact } types { type { code title } \
     unread { count exact } latest { id kind title body link createdAt isRead sender { id name } } } cursor } } }";
-
-/// Tidings without what it remembers.
-pub const ANEW: &str = "Tidings, each read anew";
 
 const LETTERS: &str = "query($tenant: String!, $user: Int!) { overview(tenant: $tenant, user: $user) { code title unread \
     latest { id title content createdAt senderId isRead } } }";
@@ -34,25 +32,20 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 }
 
 async fn near(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
+    let again = place.again().await?;
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
-    let forgetful = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, &FORGETFUL).await?;
+    let forgetful = Server::tidings_with(&place.binary, &again, CONNECTIONS, &FORGETFUL).await?;
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
     let seconds = plan.seconds;
     for code in SCENES {
-        let scene = place.scene(code);
-        let all = everyone(scene, &tidings, &forgetful, &others);
-        agree(&all).await?;
-        let name = format!("{} announcements, 64 clients", scene.announcements);
-        cases.push(
-            hold(place, plan, Work { name: &name, load: Load::Sustained { clients: 64, seconds }, reset: &[] }, &all)
-                .await?,
-        );
+        let comparison = compared(place.scene(code), (&tidings, &forgetful, &others)).await?;
+        cases.push(comparison.hold(place, plan).await?);
     }
-    let all = everyone(place.scene("main"), &tidings, &forgetful, &others);
+    let all = everyone(place.scene("main"), (&tidings, &forgetful, &others));
     for clients in [8, 200] {
         let name = format!("2000 announcements, {clients} clients");
         cases.push(
-            hold(place, plan, Work { name: &name, load: Load::Sustained { clients, seconds }, reset: &[] }, &all[..3])
+            hold(place, plan, Work { name: &name, load: Load::Sustained { clients, seconds }, reset: &[] }, &all[..4])
                 .await?,
         );
     }
@@ -83,7 +76,7 @@ async fn far(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
         let others = Server::contenders(place, &url, connections).await?;
         for code in ["a199", "main"] {
             let scene = place.scene(code);
-            let all = everyone(scene, &tidings, &forgetful, &others);
+            let all = everyone(scene, (&tidings, &forgetful, &others));
             let load = Load::Sustained { clients: 64, seconds: plan.seconds };
             let away = "the database 3 ms away";
             let name = format!("{} announcements, 64 clients, {away}, {connections} connections", scene.announcements);
@@ -93,8 +86,19 @@ async fn far(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// Tidings with and without what it remembers, its limit, and the three designs.
-fn everyone<'a>(scene: &Scene, tidings: &'a Server, forgetful: &'a Server, others: &'a Server) -> Vec<Contender<'a>> {
+/// Tidings with and without what it remembers, and the contenders.
+pub type Servers<'a> = (&'a Server, &'a Server, &'a Server);
+
+pub async fn compared<'a>(scene: &Scene, servers: Servers<'a>) -> Result<Comparison<'a>> {
+    let contenders = everyone(scene, servers);
+    agree(&contenders, said).await?;
+    agree(&contenders[..4], shown).await?;
+    let name = format!("{} announcements, 64 clients", scene.announcements);
+    Ok(Comparison { name, contenders, reset: Vec::new() })
+}
+
+/// The limit, our statement, Tidings with and without what it remembers, and the three designs.
+fn everyone<'a>(scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec<Contender<'a>> {
     let letters = |design: &str| {
         let path = format!("/letters/{design}");
         let ask = |place| {
@@ -103,44 +107,47 @@ fn everyone<'a>(scene: &Scene, tidings: &'a Server, forgetful: &'a Server, other
         };
         present(scene).map(ask).collect()
     };
-    let limit = |place| Ask::get(format!("/limit/overview/{}/{}", scene.code, scene.row(place)));
-    let ours = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
-    let anew = present(scene).map(ours).collect();
-    vec![
-        Contender::new("limit", others, present(scene).map(limit).collect()),
-        Contender::new("Tidings", tidings, present(scene).map(ours).collect()),
-        Contender::new(ANEW, forgetful, anew),
+    let bare = |place| Ask::get(format!("/ours/overview/{}/{}", scene.code, scene.row(place)));
+    let anew = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
+    let mut all = readers(scene, tidings, others);
+    all.insert(1, Contender::new(BARE, others, present(scene).map(bare).collect()));
+    all.extend([
+        Contender::new(ANEW, forgetful, present(scene).map(anew).collect()),
         Contender::new("v3: one batched query", others, letters("v3")),
         Contender::new("v2: queries at once", others, letters("v2")),
         Contender::new("v1: a loop", others, letters("v1")),
+    ]);
+    all
+}
+
+/// The limit and Tidings.
+pub fn readers<'a>(scene: &Scene, tidings: &'a Server, others: &'a Server) -> Vec<Contender<'a>> {
+    let limit = |place| Ask::get(format!("/limit/overview/{}/{}", scene.code, scene.row(place)));
+    let ours = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
+    vec![
+        Contender::new(LIMIT, others, present(scene).map(limit).collect()),
+        Contender::new(TIDINGS, tidings, present(scene).map(ours).collect()),
     ]
 }
 
-/// Fails unless all of them answer the same of the same user.
-async fn agree(all: &[Contender<'_>]) -> Result<()> {
-    let expected = said(&all[0].sample().await?);
-    if !expected.iter().any(|(_, unread, _)| *unread > 0) {
-        return Err("a user has nothing unread, so there is nothing to compare".into());
-    }
-    for contender in &all[1..] {
-        let said = said(&contender.sample().await?);
-        if said != expected {
-            return Err(format!("{} says {said:?}, the limit {expected:?}", contender.name()).into());
-        }
-    }
-    Ok(())
+/// Of each type its code and what is shown of the newest, which the three designs show less of.
+fn shown(answer: &Value) -> Vec<(Value, Value)> {
+    types(answer).iter().map(|of| (of["type"]["code"].clone(), item(&of["latest"]))).collect()
+}
+
+fn types(answer: &Value) -> Vec<Value> {
+    let data = &answer["data"];
+    let types = [&answer["types"], &data["viewer"]["overview"]["types"], &data["overview"]];
+    types.into_iter().find_map(Value::as_array).cloned().unwrap_or_default()
 }
 
 /// Of each type its code, how many are unread, and the title of the newest.
-fn said(answer: &Value) -> Vec<(String, i64, String)> {
-    let data = &answer["data"];
-    let types = [&answer["types"], &data["viewer"]["overview"]["types"], &data["overview"]];
-    let types = types.into_iter().find_map(Value::as_array).cloned().unwrap_or_default();
+pub fn said(answer: &Value) -> Vec<(String, i64, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |of: &Value| {
         let code = if of["code"].is_string() { &of["code"] } else { &of["type"]["code"] };
         let unread = if of["unread"].is_number() { &of["unread"] } else { &of["unread"]["count"] };
         (text(code), unread.as_i64().unwrap_or(-1), text(&of["latest"]["title"]))
     };
-    types.iter().map(one).collect()
+    types(answer).iter().map(one).collect()
 }

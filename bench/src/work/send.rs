@@ -1,4 +1,4 @@
-//! Sending: to one, to everyone, in batches; and against bare INSERTs.
+//! Sending: to one, to everyone, in batches; and against its limit and bare INSERTs.
 
 use std::process::Stdio;
 
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tidings::auth::Role;
 use tokio::process::Command;
 
-use super::CONNECTIONS;
+use super::comparison::{CLIENTS, Comparison, SAMPLE, agree};
+use super::{CONNECTIONS, LIMIT, SENDING, TIDINGS, list};
 use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::{Case, Measured, named};
@@ -18,7 +19,6 @@ use crate::{Place, Plan, Result};
 const BATCH: i64 = 100;
 /// Sends of a turn.
 const REQUESTS: usize = 200;
-const CLIENTS: usize = 64;
 
 const MESSAGE: &str = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { notification { id } } }";
 const ANNOUNCEMENT: &str =
@@ -27,7 +27,7 @@ const MANY: &str = "mutation($i: [SendNotificationInput!]!) { sendNotifications(
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
-    let scene = place.scene("sending");
+    let scene = place.scene(SENDING);
     let one = (0..1000).map(|user| by_service(scene, MESSAGE, &json!({ "i": message(user) }))).collect();
     let everyone = |scene: &Scene| {
         let content = json!({ "title": "What is new", "body": BODY, "link": "/news" });
@@ -49,40 +49,67 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let many = [Contender::new("100 messages a call", &tidings, (0..10).map(|of| batch(of * BATCH)).collect())];
     let load = Load::Sustained { clients: 4, seconds: plan.seconds };
     cases.push(hold(place, plan, Work { name: "sendNotifications, 4 clients", load, reset: &[] }, &many).await?);
-    cases.push(against_inserts(place, plan, &tidings).await?);
+    let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
+    cases.push(with_pgbench(place, plan, &compared(place, &tidings, &others).await?).await?);
     Ok(cases)
+}
+
+/// Messages, each to a user of their own.
+pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server) -> Result<Comparison<'a>> {
+    let scene = place.scene(SENDING);
+    let ours = |user| by_service(scene, MESSAGE, &json!({ "i": message(user) }));
+    let limit = |user| Ask::post(format!("/limit/send/{}/{}", scene.code, scene.row(user)), &bare_message(user));
+    let contenders = vec![
+        Contender::new(LIMIT, others, (0..scene.users).map(limit).collect()),
+        Contender::new(TIDINGS, tidings, (0..scene.users).map(ours).collect()),
+    ];
+    // Both answer with ids of their own, so what is compared is what the receivers see then.
+    agree(&contenders, |answer| vec![answer.is_object()]).await?;
+    let newest = |answer: &Value| list::said(answer).into_iter().take(1).collect();
+    agree(&list::readers(scene, (0..scene.users).take(SAMPLE), tidings, others), newest).await?;
+    Ok(Comparison { name: "messages, 64 clients".into(), contenders, reset: Vec::new() })
 }
 
 const BODY: &str = "What has changed, why it matters to you, and what to do about it now.";
 
 fn message(user: i64) -> Value {
-    let content = json!({ "title": format!("Message for user {user}"), "body": BODY, "link": "/news" });
-    json!({ "type": format!("type-{}", user % 8), "receiver": format!("u{user}"), "content": content })
+    let content = json!({ "title": title(user), "body": BODY, "link": "/news" });
+    json!({ "type": kind(user), "receiver": format!("u{user}"), "content": content })
+}
+
+fn bare_message(user: i64) -> Value {
+    json!({ "type": kind(user), "title": title(user), "body": BODY, "link": "/news" })
+}
+
+fn title(user: i64) -> String {
+    format!("Message for user {user}")
+}
+
+fn kind(user: i64) -> String {
+    format!("type-{}", user % 8)
 }
 
 fn by_service(scene: &Scene, query: &str, variables: &Value) -> Ask {
     Ask::graphql(&token(scene.code, "shop", Role::Service), &json!({ "query": query, "variables": variables }))
 }
 
-/// 64 clients who each send messages to users of their own; and 64 of pgbench, which put the same rows into copies of the
-/// tables, with the same indexes, by one statement each.
-async fn against_inserts(place: &Place, plan: &Plan, tidings: &Server) -> Result<Case> {
-    let scene = place.scene("sending");
-    let asks = (0..10_000).map(|user| by_service(scene, MESSAGE, &json!({ "i": message(user) }))).collect();
-    let ours = [Contender::new("Tidings", tidings, asks)];
-    let load = Load::Sustained { clients: CLIENTS, seconds: plan.seconds };
+/// 64 clients who send messages; and 64 of pgbench, which put the same rows into copies of the tables, with the same
+/// indexes, by one statement each.
+async fn with_pgbench(place: &Place, plan: &Plan, comparison: &Comparison<'_>) -> Result<Case> {
     let one = Plan { rounds: 1, ..plan.clone() };
-    let mut all = [Measured::new("Tidings"), Measured::new("pgbench, bare INSERTs")];
+    let mut all = [LIMIT, TIDINGS, "pgbench, bare INSERTs"].map(Measured::new);
     for _ in 0..plan.rounds {
-        let case = hold(place, &one, Work { name: "messages, 64 clients", load, reset: &[] }, &ours).await?;
-        for (figure, values) in case.contenders.into_iter().flat_map(|of| of.figures) {
-            all[0].add(&figure, values[0]);
+        let case = comparison.hold(place, &one).await?;
+        for (measured, own) in all.iter_mut().zip(case.contenders) {
+            for (figure, values) in own.figures {
+                measured.add(&figure, values[0]);
+            }
         }
         if place.is_postgres() {
-            all[1].add(named::RATE, pgbench(place, plan.seconds).await?);
+            all[2].add(named::RATE, pgbench(place, plan.seconds).await?);
         }
     }
-    Ok(Case { name: "messages, 64 clients".into(), contenders: all.into() })
+    Ok(Case { name: comparison.name.clone(), contenders: all.into() })
 }
 
 const COPIES: &str = "DROP TABLE IF EXISTS bench_notification, bench_item; DROP SEQUENCE IF EXISTS bench_seq; \

@@ -1,43 +1,19 @@
-//! Rows of Tidings' statements as JSON.
+//! Rows as JSON. Statements name their columns as those of Tidings do.
 
 use entity::ids::TypeId;
 use serde::Serialize;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 
-use super::kind;
+use super::driver::Row;
 use crate::Result;
 
 /// The types of a tenant in their order, each with its code and title.
 pub type Kinds = Vec<(TypeId, String, String)>;
 
-pub enum Row<'a> {
-    Postgres(&'a tokio_postgres::Row),
-    Sqlite(&'a SqliteRow),
-}
+/// More unread items are not counted.
+pub const CAP: i64 = 99;
 
-impl Row<'_> {
-    fn number(&self, column: &str) -> Result<Option<i64>> {
-        Ok(match self {
-            Self::Postgres(row) => row.try_get(column)?,
-            Self::Sqlite(row) => row.try_get(column)?,
-        })
-    }
-
-    fn small(&self, column: &str) -> Result<Option<i16>> {
-        Ok(match self {
-            Self::Postgres(row) => row.try_get(column)?,
-            Self::Sqlite(row) => row.try_get(column)?,
-        })
-    }
-
-    fn text(&self, column: &str) -> Result<Option<&str>> {
-        Ok(match self {
-            Self::Postgres(row) => row.try_get(column)?,
-            Self::Sqlite(row) => row.try_get(column)?,
-        })
-    }
-}
+/// Whether the item of a row was read.
+pub type IsRead = fn(&Row<'_>) -> Result<bool>;
 
 #[derive(Serialize)]
 struct Count {
@@ -84,7 +60,7 @@ struct Overview<'a> {
     cursor: Option<i64>,
 }
 
-fn item<'a>(row: &'a Row<'_>) -> Result<Option<Item<'a>>> {
+fn item<'a>(row: &'a Row<'_>, is_read: IsRead) -> Result<Option<Item<'a>>> {
     let Some(id) = row.number("item_seq")? else { return Ok(None) };
     let sender = row.text("s_external_id")?;
     Ok(Some(Item {
@@ -94,27 +70,27 @@ fn item<'a>(row: &'a Row<'_>) -> Result<Option<Item<'a>>> {
         body: row.text("item_body")?,
         link: row.text("item_link")?,
         created_at: row.number("item_published_at")?,
-        is_read: row.small("item_state")? == Some(1) || row.number("item_mark_read_at")?.is_some(),
+        is_read: is_read(row)?,
         sender: sender.map(|id| Ok::<_, crate::BoxedError>(Sender { id, name: row.text("s_name")? })).transpose()?,
     }))
 }
 
-pub fn overview_of(rows: &[Row<'_>], kinds: &Kinds) -> Result<Vec<u8>> {
+pub fn overview(rows: &[Row<'_>], kinds: &Kinds, is_read: IsRead) -> Result<Vec<u8>> {
     let (mut types, mut sum, mut cursor) = (Vec::with_capacity(kinds.len()), 0, None);
     for (id, code, title) in kinds {
         let (mut unread, mut latest) = (0, None);
         for row in rows {
             if row.number("x_type_id")? == Some(id.0) {
                 unread = row.number("x_unread")?.unwrap_or_default();
-                latest = item(row)?;
-                cursor = row.number("h_last_seq")?;
+                latest = item(row, is_read)?;
+                cursor = cursor.max(row.number("h_last_seq")?);
             }
         }
         sum += unread;
-        let unread = Count { count: unread.min(99), exact: unread <= 99 };
+        let unread = Count { count: unread.min(CAP), exact: unread <= CAP };
         types.push(OfType { r#type: Kind { code, title }, unread, latest });
     }
-    let unread = Count { count: sum.min(99), exact: sum <= 99 };
+    let unread = Count { count: sum.min(CAP), exact: sum <= CAP };
     Ok(serde_json::to_vec(&Overview { unread, types, cursor })?)
 }
 
@@ -125,12 +101,17 @@ struct Node<'a> {
     item: Item<'a>,
 }
 
-pub fn list(rows: &[Row<'_>], kinds: &Kinds) -> Result<Vec<u8>> {
+pub fn list(rows: &[Row<'_>], kinds: &Kinds, is_read: IsRead) -> Result<Vec<u8>> {
     let mut nodes = Vec::with_capacity(rows.len());
     for row in rows.iter().take(20) {
-        let Some(item) = item(row)? else { continue };
+        let Some(item) = item(row, is_read)? else { continue };
         let (_, code, _) = kind(kinds, row.number("item_type_id")?.unwrap_or_default())?;
         nodes.push(Node { r#type: code, item });
     }
     Ok(serde_json::to_vec(&nodes)?)
+}
+
+/// The type of a row, with its code and title.
+fn kind(kinds: &Kinds, id: i64) -> Result<&(TypeId, String, String)> {
+    Ok(kinds.iter().find(|kind| kind.0.0 == id).ok_or("no such type")?)
 }
