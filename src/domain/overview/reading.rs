@@ -22,7 +22,7 @@ use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::view;
 use crate::error::Result;
-use crate::model::overview::Entry;
+use crate::model::overview::{ANSWERS, Entry};
 
 /// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
 /// less than that each.
@@ -157,7 +157,7 @@ async fn remember(
             overview: overview.clone(),
             catalogue: want.catalogue.clone(),
             complete_upto: standing.complete_upto().0.into(),
-            answers: Mutex::default(),
+            answers: Mutex::new(Vec::with_capacity(ANSWERS)),
         });
         entry.senders.extend(s_id.zip(*s_version));
     }

@@ -19,7 +19,7 @@ use crate::model::standing::Standing;
 const WISHES: usize = 4;
 
 /// Answers that are remembered of an entry: a page asks in one or two ways.
-const ANSWERS: usize = 4;
+pub const ANSWERS: usize = 4;
 
 /// What an entry takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
 const PLACE: usize = 400 + ANSWERS * size_of::<Made>();
@@ -58,7 +58,7 @@ pub struct Entry {
     pub catalogue: Arc<Catalogue>,
     /// The end of the log up to which the inbox is known not to be behind.
     pub complete_upto: AtomicI64,
-    /// Answers that were made of it alone, oldest first.
+    /// Answers that were made of it alone, oldest first; with room for all, so that they weigh the same at all times.
     pub answers: Mutex<Vec<Made>>,
 }
 

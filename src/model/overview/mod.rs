@@ -12,7 +12,7 @@ use super::catalogue::MessageType;
 use super::item::Item;
 use super::view;
 
-pub use memory::{Entry, Made, Memory, Stamp};
+pub use memory::{ANSWERS, Entry, Made, Memory, Stamp};
 
 /// What to put into an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
