@@ -14,6 +14,8 @@ pub struct Model {
     /// The partner's id of the user.
     pub external_id: String,
     pub name: Option<String>,
+    /// The beginning of the name, without regard to case: what users are found by.
+    pub folded_name: Option<String>,
     pub avatar_url: Option<String>,
     /// BCP 47.
     pub locale: Option<String>,

@@ -25,6 +25,7 @@ mod m20261123_000023_push;
 mod m20261123_000024_letters;
 mod m20261123_000025_events_of_items;
 mod m20261124_000026_digests;
+mod m20261124_000027_folded_names;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -56,6 +57,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000024_letters,
     m20261123_000025_events_of_items,
     m20261124_000026_digests,
+    m20261124_000027_folded_names,
 ];
 
 /// The names of all migrations, oldest first.

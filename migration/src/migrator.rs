@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use sea_orm::sea_query::{ColumnDef, Expr, ExprTrait, Order, Query, Table, TableCreateStatement};
 use sea_orm::{
-    ConnectionTrait, DatabaseExecutor, DbBackend, DbErr, IntoDatabaseExecutor, StatementBuilder, TransactionTrait,
+    ConnectionTrait, DatabaseExecutor, DbBackend, DbErr, IntoDatabaseExecutor, QueryResult, StatementBuilder,
+    TransactionTrait,
 };
 
 const APPLIED: &str = "seaql_migrations";
@@ -31,6 +32,10 @@ impl SchemaManager<'_> {
     pub async fn execute(&self, statement: impl StatementBuilder) -> Result<(), DbErr> {
         self.0.execute(&statement).await?;
         Ok(())
+    }
+
+    pub async fn rows(&self, statement: impl StatementBuilder) -> Result<Vec<QueryResult>, DbErr> {
+        self.0.query_all(&statement).await
     }
 
     pub async fn execute_unprepared(&self, statement: &str) -> Result<(), DbErr> {

@@ -11,6 +11,7 @@ mod entities;
 mod errors;
 mod event;
 mod executor;
+mod explanation;
 mod flight;
 mod hours;
 mod inbox;
@@ -75,6 +76,7 @@ pub struct Query(
     privacy::PrivacyQuery,
     errors::ErrorQuery,
     sent::SentQuery,
+    explanation::ExplanationQuery,
     view::ViewQuery,
     rule::RuleQuery,
     outbound::WebhookQuery,

@@ -96,6 +96,21 @@ impl UserQuery {
     async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Option<Result<User>> {
         Some(ctx.data_unchecked::<Entities>().user(ctx, &id).await)
     }
+
+    /// Users of whom the tenant has heard, by the beginning of their id, as it is written, or of their name, without regard to case: first the one
+    /// whose id it is, then other ids in their order, then names in theirs. White space at either end does not count, and no character is a
+    /// wildcard. SERVICE, ADMIN.
+    async fn search_users(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What it begins with; 1 to 128 characters.")] text: String,
+        #[graphql(desc = "So many at the most, 1 to 200; 20 where it is left out.")] first: Option<i32>,
+    ) -> Result<Vec<User>> {
+        let call = Call::by(ctx, STAFF)?;
+        let many = usize::try_from(first.unwrap_or(20)).unwrap_or_default();
+        let found = user::search(call.app, call.tenant, &text, many).await?;
+        Ok(found.into_iter().map(User::known).collect())
+    }
 }
 
 /// A field of a user's profile.

@@ -20,6 +20,15 @@ pub struct Profile {
     pub locale: Option<String>,
 }
 
+/// The most characters of a name that it is found by.
+const FOLDED_CHARACTERS: usize = 128;
+
+/// A text without regard to case, as names are compared, on every database alike.
+pub fn folded(text: &str) -> String {
+    // To upper case first: of what has several lower ones, such as the sigma, one is left.
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).take(FOLDED_CHARACTERS).collect()
+}
+
 /// Whose doing something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By<'a> {

@@ -25,6 +25,8 @@ on_every_database! {
             ("mutation { markRead(select: { matching: {} }, user: \"ada\") { changedCount } }", "user service"),
             ("{ inboxUser(id: \"ada\") { user { id } } }", "service admin"),
             ("{ inboxUsers(ids: [\"ada\"]) { user { id } } }", "service admin"),
+            ("{ searchUsers(text: \"a\") { id } }", "service admin"),
+            ("{ explainDelivery(notification: \"x\", user: \"ada\") { present } }", "service admin"),
             (send, "service admin"),
             ("mutation { sendNotifications(inputs: []) { replayed } }", "service admin"),
             ("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }]) { id } }", "service admin"),

@@ -10,6 +10,7 @@ mod after;
 mod compare;
 mod drive;
 mod expected;
+mod explain;
 mod log;
 mod op;
 mod request;
@@ -27,6 +28,9 @@ use crate::support::{TestApp, on_every_database};
 
 /// How often a failing history is cut shorter before it is shown.
 const SHRINKS: usize = 200;
+
+/// How many of the newest notifications are explained after each step.
+const RECENT: usize = 4;
 
 on_every_database! {
     async fn all_inboxes_are_as_the_model_says_after_each_step(app) {
@@ -82,7 +86,10 @@ async fn play(app: (&TestApp, &TestApp), mix: Mix, tenant: &str, steps: &[Step])
         let at = |difference| format!("step {place}, {:?}: {difference}", step.op);
         driver.apply(&step.op).await.map_err(at)?;
         match mix {
-            Mix::Watched => driver.compare_all().await.map_err(at)?,
+            Mix::Watched => {
+                driver.compare_all().await.map_err(at)?;
+                driver.compare_explanations(RECENT).await.map_err(at)?;
+            }
             Mix::Unwatched => driver.compare_one(step.looks).await.map_err(at)?,
         }
     }
@@ -90,7 +97,8 @@ async fn play(app: (&TestApp, &TestApp), mix: Mix, tenant: &str, steps: &[Step])
         driver.compare_one(user).await.map_err(|difference| format!("at the end: {difference}"))?;
         driver.compare_lists(user).await.map_err(|difference| format!("at the end: {difference}"))?;
     }
-    driver.compare_sent().await.map_err(|difference| format!("at the end: {difference}"))
+    driver.compare_sent().await.map_err(|difference| format!("at the end: {difference}"))?;
+    driver.compare_explanations(usize::MAX).await.map_err(|difference| format!("at the end: {difference}"))
 }
 
 fn rng() -> TestRng {

@@ -3,6 +3,7 @@
 mod contact;
 mod held;
 mod mention;
+mod search;
 mod statement;
 
 use std::collections::HashMap;
@@ -21,11 +22,13 @@ use crate::hub::Notice;
 use crate::model::check;
 use crate::model::hours::{DigestTime, Hours, KeptHours, Quiet};
 
+use crate::model::user::folded;
 pub use crate::model::user::{By, Profile};
 pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
 pub use held::{again, gone, held, lost};
 pub use mention::{Window, find, mention, mention_one, mention_within};
-pub use statement::before;
+pub use search::{MOST, search};
+pub use statement::{Beginning, before, beginning};
 
 /// A change of a profile: what is left out stays, `Some(None)` clears.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +117,9 @@ async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &Pro
         if let Some(value) = value {
             save = save.col_expr(column, Expr::val(value.clone()));
         }
+    }
+    if let Some(name) = &change.name {
+        save = save.col_expr(Column::FoldedName, Expr::val(name.as_deref().map(folded)));
     }
     if let Some(zone) = change.time_zone {
         save = save.col_expr(Column::TimeZone, Expr::val(zone.map(Tz::name)));

@@ -1,6 +1,7 @@
 //! Statements over users that are written by hand.
 
 use entity::prelude::*;
+use sea_orm::DbBackend;
 
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
@@ -22,4 +23,31 @@ pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) ->
         .bind(tenant.id);
     let row = sql.row::<Row>(db).await?.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
     Ok(row.cursor_seq)
+}
+
+/// What of users begins with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// The partner's id.
+    Id,
+    /// The name, folded; as the text is.
+    Name,
+}
+
+/// The profiles of users of whom something begins with a text, in its order, so many of them: a range of `users_external_id`
+/// (PostgreSQL: `users_id_prefix`) or `users_folded_name`. Not LIKE, which would have its own idea of case and wildcards on each
+/// database.
+pub fn beginning(db: &impl ConnectionTrait, tenant: &Tenant, (what, text): (Beginning, &str), many: u64) -> Sql {
+    let mut sql = Sql::new(db);
+    let (column, ties) = match what {
+        Beginning::Id => ("u.external_id", ""),
+        Beginning::Name => ("u.folded_name", ", u.id"),
+    };
+    let order = if sql.backend() == DbBackend::Postgres { " COLLATE \"C\"" } else { "" };
+    sql.push("SELECT u.id, u.external_id, u.name, u.avatar_url, u.locale FROM users u WHERE u.tenant_id = ");
+    sql.bind(tenant.id).push(&format!(" AND {column}{order} >= ")).bind(text);
+    // Whatever begins so is before the text with the last of all characters, which no text has.
+    sql.push(&format!(" AND {column}{order} < ")).bind(format!("{text}{}", char::MAX));
+    sql.push(&format!(" ORDER BY {column}{order}{ties} LIMIT ")).bind(many);
+    sql
 }

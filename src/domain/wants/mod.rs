@@ -2,4 +2,4 @@
 
 mod statement;
 
-pub use statement::{push_wants, push_wants_by};
+pub use statement::{push_wants, push_wants_action, push_wants_by, push_wants_type};

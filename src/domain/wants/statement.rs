@@ -9,13 +9,21 @@ use crate::domain::tenant::Tenant;
 /// Adds that `user` wants to hear a notification: `subject` is the alias of its publication (or of itself), whose
 /// type is joined as `mt`. Here and in `push_wants_by` preferences decide, and nowhere else.
 ///
-/// Each of the four look-ups is one probe of a primary key.
+/// Each of the look-ups is one probe of a primary key.
 pub fn push_wants(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
-    sql.push("(mt.mandatory OR (");
-    push_switch(sql, tenant, user, (Scope::Type, &format!("{subject}.type_id")));
+    push_wants_type(sql, tenant, user, subject);
     sql.push(" AND ");
-    push_switch(sql, tenant, user, (Scope::Action, &format!("{subject}.action_id")));
-    sql.push("))");
+    push_wants_action(sql, tenant, user, subject);
+}
+
+/// The part of [`push_wants`] that is about its type.
+pub fn push_wants_type(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
+    push_wanted(sql, tenant, user, (Scope::Type, &format!("{subject}.type_id")));
+}
+
+/// The part of [`push_wants`] that is about its action.
+pub fn push_wants_action(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
+    push_wanted(sql, tenant, user, (Scope::Action, &format!("{subject}.action_id")));
 }
 
 /// Adds that `user` wants what is in their inbox to go out to them by a kind of lane as well: `subject` is the alias of the item, whose
@@ -27,8 +35,13 @@ pub fn push_wants_by(sql: &mut Sql, tenant: &Tenant, kind: Kind, user: &str, sub
         sql.push("TRUE");
         return;
     };
+    push_wanted(sql, tenant, user, (scope, &format!("{subject}.type_id")));
+}
+
+/// A switch, over which a mandatory type is.
+fn push_wanted(sql: &mut Sql, tenant: &Tenant, user: &str, of: (Scope, &str)) {
     sql.push("(mt.mandatory OR ");
-    push_switch(sql, tenant, user, (scope, &format!("{subject}.type_id")));
+    push_switch(sql, tenant, user, of);
     sql.push(")");
 }
 

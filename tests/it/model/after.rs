@@ -10,7 +10,7 @@ use tidings::domain::tally;
 use super::drive::Driver;
 use super::expected::{Answer, Tenant};
 use super::log::{Sent, number};
-use super::op::{Mix, TARGETS, To, hours};
+use super::op::{Mix, hours};
 use super::request::Call;
 
 /// What an operator sees of a notification.
@@ -69,8 +69,7 @@ impl Tenant {
 
     /// The number of one of the newest notifications that are for anybody.
     fn recent(&self, of: Index) -> Option<usize> {
-        let is_heard = |sent: &Sent| !matches!(sent.draft.to, To::Subscribers(target, _) if target == TARGETS.len());
-        let heard = self.sent.iter().enumerate().rev().filter(|(_, sent)| is_heard(sent));
+        let heard = self.sent.iter().enumerate().rev().filter(|(_, sent): &(usize, &Sent)| !sent.is_noise());
         let recent: Vec<usize> = heard.map(|(number, _)| number).take(RECENT).collect();
         (!recent.is_empty()).then(|| recent[of.index(recent.len())])
     }

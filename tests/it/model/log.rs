@@ -29,6 +29,8 @@ pub struct Sent {
     pub reached: BTreeSet<usize>,
     pub arrived: BTreeSet<usize>,
     pub readers: BTreeSet<usize>,
+    /// Those whom it was for, but did not want it.
+    pub unwanted: BTreeSet<usize>,
 }
 
 impl Sent {
@@ -47,6 +49,11 @@ impl Sent {
             _ if self.has_expired(hour) => "EXPIRED",
             _ => "PUBLISHED",
         }
+    }
+
+    /// Whether it is about something that nobody listens to.
+    pub fn is_noise(&self) -> bool {
+        matches!(self.draft.to, To::Subscribers(target, _) if target == TARGETS.len())
     }
 
     /// Whether a sweep deletes it.
@@ -88,6 +95,7 @@ impl Tenant {
                 reached: BTreeSet::new(),
                 arrived: BTreeSet::new(),
                 readers: BTreeSet::new(),
+                unwanted: BTreeSet::new(),
             });
             if due.is_none() {
                 self.publish(self.sent.len() - 1);
@@ -120,7 +128,9 @@ impl Tenant {
             return;
         }
         for user in 0..USERS.len() {
-            if self.reaches(&draft, user) && self.wants(&draft, user) {
+            if self.reaches(&draft, user) && !self.wants(&draft, user) {
+                self.sent[number].unwanted.insert(user);
+            } else if self.reaches(&draft, user) {
                 self.users[user].inbox.insert(place, Item::default());
                 let sent = &mut self.sent[number];
                 sent.reached.insert(user);

@@ -23,6 +23,7 @@ use crate::domain::{tally, user as people};
 use crate::error::Result;
 use lock::{Head, lock, missing};
 use statement::{Far, Fresh, Held, Locked};
+pub use statement::{push_by_another, push_heard};
 
 /// Users of one transaction: their rows are locked in it.
 const USERS_PER_TRANSACTION: usize = 500;

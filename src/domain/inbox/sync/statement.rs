@@ -84,12 +84,18 @@ pub fn walk_log(db: &impl ConnectionTrait, tenant: &Tenant, users: &[Locked], en
     sql.push(INSERT).among(&ids);
     sql.push(" WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ").bind(start);
     sql.push(" AND p.seq <= ").bind(end);
-    sql.push(" AND p.seq > u.cursor_seq AND (p.channel_id = ").bind(tenant.everyone);
+    sql.push(" AND p.seq > u.cursor_seq AND ");
+    push_heard(&mut sql, tenant);
+    push_conditions(&mut sql, tenant, now);
+    sql
+}
+
+/// Adds that the user `u` hears what the publication `p` is published to, and did so before it was: a probe of `subscription`'s key.
+pub fn push_heard(sql: &mut Sql, tenant: &Tenant) {
+    sql.push("(p.channel_id = ").bind(tenant.everyone);
     // Not EXISTS, which PostgreSQL would turn into a hash of all that the user is subscribed to.
     sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
     sql.push(" AND s.since_seq < p.seq) IS NOT NULL)");
-    push_conditions(&mut sql, tenant, now);
-    sql
 }
 
 /// A channel that has something new.
@@ -129,8 +135,14 @@ pub fn walk_channels(
 /// What users do themselves, what has expired and what they do not want never comes in; what came by two channels
 /// comes in once.
 fn push_conditions(sql: &mut Sql, tenant: &Tenant, now: Millis) {
-    sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> u.id) AND (p.expires_at IS NULL OR p.expires_at > ");
-    sql.bind(now).push(") AND ");
+    sql.push(" AND ");
+    push_by_another(sql);
+    sql.push(" AND (p.expires_at IS NULL OR p.expires_at > ").bind(now).push(") AND ");
     wants::push_wants(sql, tenant, "u.id", "p");
     sql.or_ignore("inbox_item.seq");
+}
+
+/// Adds that what the publication `p` is about was not done by the user `u` themselves.
+pub fn push_by_another(sql: &mut Sql) {
+    sql.push("(p.actor_id IS NULL OR p.actor_id <> u.id)");
 }

@@ -1,0 +1,71 @@
+//! By what users are found: their names without regard to case, and their ids, both by how they begin.
+
+use async_trait::async_trait;
+use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, Order, Query, Table};
+use sea_orm::{DbBackend, DbErr};
+
+use crate::dialect::{index, string_or_none};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+/// The characters of a name that it is found by.
+const CHARACTERS: u16 = 128;
+
+/// Users whose names are folded at a time.
+const USERS: u64 = 500;
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        let mut column = string_or_none("folded_name", CHARACTERS.into());
+        manager.execute(Table::alter().table("users").add_column(&mut column).take()).await?;
+        fold(manager).await?;
+        if manager.backend() == DbBackend::Postgres {
+            // A range is what begins alike only where texts are in the order of their bytes.
+            for (name, column) in [("users_id_prefix", "external_id"), ("users_folded_name", "folded_name")] {
+                let words = format!("CREATE INDEX {name} ON users (tenant_id, {column} COLLATE \"C\", id)");
+                manager.execute_unprepared(&words).await?;
+            }
+            return Ok(());
+        }
+        index(manager, "users_folded_name", "users", &["tenant_id", "folded_name", "id"]).await
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        let drop = match manager.backend() {
+            DbBackend::Postgres => "DROP INDEX users_id_prefix; DROP INDEX users_folded_name",
+            DbBackend::MySql => "DROP INDEX users_folded_name ON users",
+            _ => "DROP INDEX users_folded_name",
+        };
+        manager.execute_unprepared(drop).await?;
+        manager.execute(Table::alter().table("users").drop_column("folded_name").take()).await
+    }
+}
+
+async fn fold(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+    let mut after = 0_i64;
+    loop {
+        let named = Query::select()
+            .columns(["id", "name"])
+            .from("users")
+            .and_where(Expr::col("id").gt(after))
+            .and_where(Expr::col("name").is_not_null())
+            .order_by("id", Order::Asc)
+            .limit(USERS)
+            .take();
+        let (mut folded, mut ids) = (CaseStatement::new(), Vec::new());
+        for row in manager.rows(named).await? {
+            let (id, name): (i64, String) = (row.try_get("", "id")?, row.try_get("", "name")?);
+            let chars = name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+            let chars: String = chars.take(CHARACTERS.into()).collect();
+            folded = folded.case(Expr::col("id").eq(id), chars);
+            ids.push(id);
+        }
+        let Some(last) = ids.last().copied() else { return Ok(()) };
+        let update =
+            Query::update().table("users").value("folded_name", folded).and_where(Expr::col("id").is_in(ids)).take();
+        manager.execute(update).await?;
+        after = last;
+    }
+}

@@ -1,0 +1,218 @@
+//! Why a user has a notification, or has not.
+//!
+//! Their inbox is synced first, as before every read: whether they have it is what the inbox says then. Where they have not, the
+//! conditions of a sync are asked one after the other, as things are now. What a user used to want, and what they have deleted, is
+//! kept nowhere: where nothing would keep it from them now, it says that.
+
+mod statement;
+
+use entity::channel::Kind as ChannelKind;
+use entity::ids::{Seq, UserId};
+use entity::notification::{self, Entity as Notifications};
+use entity::prelude::*;
+
+use super::{Audience, Kind};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::inbox::standing::{self, Standing};
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use statement::{Facts, Heard};
+
+/// What is asked, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    NotRetracted,
+    Published,
+    NotExpired,
+    Addressed,
+    InTime,
+    WithinRetention,
+    ByAnother,
+    TypeWanted,
+    ActionWanted,
+    InInbox,
+}
+
+/// What decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    InInbox,
+    InArchive,
+    Retracted,
+    NotPublished,
+    Expired,
+    NotAddressed,
+    NotMember,
+    NotSubscribed,
+    JoinedLater,
+    SubscribedLater,
+    BeforeRetention,
+    OwnAction,
+    TypeOff,
+    ActionOff,
+    Gone,
+    NotNamedOrGone,
+}
+
+/// An answer to one question.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub rule: Rule,
+    /// Nothing where it cannot be said any more.
+    pub passed: Option<bool>,
+    pub at: Option<Millis>,
+    pub detail: Option<String>,
+}
+
+/// Why a user has a notification, or has not.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub decision: Decision,
+    /// Up to the one that decided.
+    pub steps: Vec<Step>,
+}
+
+impl Explanation {
+    /// Whether the user has it, in their inbox or in the archive.
+    pub fn is_present(&self) -> bool {
+        matches!(self.decision, Decision::InInbox | Decision::InArchive)
+    }
+}
+
+/// Explains whether a user has the notification with this number; nothing where there is no such notification (any more).
+pub async fn explain(app: &App, tenant: &Tenant, id: i64, user: UserId) -> Result<Option<Explanation>> {
+    let db = &app.db.read;
+    loop {
+        let seq = Notifications::of_tenant(tenant.id).filter(notification::Column::Id.eq(id)).select_only();
+        let seq = seq.column(notification::Column::Seq).into_tuple::<Option<Seq>>().one(db).await?;
+        let Some(seq) = seq else { return Ok(None) };
+        if standing::of(db, tenant, vec![user]).await?.iter().any(Standing::is_behind) {
+            standing::caught_up(app, tenant, &[user]).await?;
+        }
+        let now = app.now();
+        let facts = statement::facts(db, tenant, (id, user), now).row::<Facts>(db).await?;
+        let Some(facts) = facts else { return Ok(None) };
+        if facts.seq != seq {
+            // It was published meanwhile, after what the inbox was brought up to.
+            continue;
+        }
+        let heard = match seq {
+            Some(seq) => statement::heard(db, tenant, (seq, user)).rows::<Heard>(db).await?,
+            None => Vec::new(),
+        };
+        let audience: Audience = serde_json::from_str(&facts.audience).map_err(Error::internal)?;
+        let mut case = Case { facts, heard, audience, user, steps: Vec::new() };
+        let decision = case.decide(now, app.config.retention_millis());
+        return Ok(Some(Explanation { decision, steps: case.steps }));
+    }
+}
+
+/// What is known, and the answers so far.
+struct Case {
+    facts: Facts,
+    heard: Vec<Heard>,
+    audience: Audience,
+    user: UserId,
+    steps: Vec<Step>,
+}
+
+impl Case {
+    fn decide(&mut self, now: Millis, retention: Millis) -> Decision {
+        if let Some(decision) = self.life(now) {
+            return decision;
+        }
+        if let Some(state) = self.facts.state {
+            // It came in, so whatever else is asked was so when it did.
+            self.ask(Rule::InInbox, Some(true), self.facts.archived_at, None);
+            return if state.is_archived() { Decision::InArchive } else { Decision::InInbox };
+        }
+        let kept_out = self.audience(retention).or_else(|| self.wishes());
+        if let Some(decision) = kept_out {
+            return decision;
+        }
+        self.ask(Rule::InInbox, Some(false), None, None);
+        let is_certain = self.steps.iter().all(|step| step.passed.is_some());
+        if is_certain { Decision::Gone } else { Decision::NotNamedOrGone }
+    }
+
+    /// What of the notification itself keeps it from everybody.
+    fn life(&mut self, now: Millis) -> Option<Decision> {
+        let Facts { retracted_at, seq, published_at, publish_at, expires_at, .. } = self.facts;
+        let is_alive = expires_at.is_none_or(|at| at > now);
+        if self.ask(Rule::NotRetracted, Some(retracted_at.is_none()), retracted_at, None) {
+            return Some(Decision::Retracted);
+        }
+        if self.ask(Rule::Published, Some(seq.is_some()), published_at.or(publish_at), None) {
+            return Some(Decision::NotPublished);
+        }
+        self.ask(Rule::NotExpired, Some(is_alive), expires_at, None).then_some(Decision::Expired)
+    }
+
+    /// Whom it is for.
+    fn audience(&mut self, retention: Millis) -> Option<Decision> {
+        if self.facts.kind == Kind::Message {
+            let is_receiver = self.facts.receiver_id == Some(self.user);
+            return self.ask(Rule::Addressed, Some(is_receiver), None, None).then_some(Decision::NotAddressed);
+        }
+        if self.audience.users > 0 {
+            let is_named = (self.facts.keeps_named == 1).then_some(self.facts.is_named == 1);
+            return self.ask(Rule::Addressed, is_named, None, None).then_some(Decision::NotAddressed);
+        }
+        let detail = self.heard.first().and_then(listened_to);
+        if self.ask(Rule::Addressed, Some(!self.heard.is_empty()), None, detail) {
+            let is_reminder = self.facts.kind == Kind::Reminder;
+            return Some(if is_reminder { Decision::NotSubscribed } else { Decision::NotMember });
+        }
+        let in_time = self.heard.iter().find(|of| of.in_time == 1);
+        let by = in_time.or(self.heard.first())?;
+        let (since, detail) = (by.since, listened_to(by));
+        // What an announcement was published to was a group, also where it has been deleted since.
+        let is_group = by.kind == ChannelKind::Group || self.facts.kind == Kind::Announcement;
+        let by_another = by.by_another == 1;
+        if self.ask(Rule::InTime, Some(in_time.is_some()), since, detail) {
+            return Some(if is_group { Decision::JoinedLater } else { Decision::SubscribedLater });
+        }
+        let from = self.facts.known_since - retention;
+        let is_retained = self.facts.published_at.is_none_or(|at| at >= from);
+        if self.ask(Rule::WithinRetention, Some(is_retained), Some(from), None) {
+            return Some(Decision::BeforeRetention);
+        }
+        let applies = self.facts.kind == Kind::Reminder && self.facts.sender_id.is_some();
+        (applies && self.ask(Rule::ByAnother, Some(by_another), None, None)).then_some(Decision::OwnAction)
+    }
+
+    /// What they want to hear.
+    fn wishes(&mut self) -> Option<Decision> {
+        let is_mandatory = self.facts.is_mandatory == 1;
+        let source = |is_own: i32| match (is_mandatory, is_own) {
+            (true, _) => "mandatory",
+            (_, 1) => "own",
+            _ => "default",
+        };
+        let (of_type, of_action) = (source(self.facts.is_own_type), source(self.facts.is_own_action));
+        if self.ask(Rule::TypeWanted, Some(self.facts.wants_type == 1), None, Some(of_type.to_owned())) {
+            return Some(Decision::TypeOff);
+        }
+        let (applies, wants) = (self.facts.has_action == 1, self.facts.wants_action == 1);
+        (applies && self.ask(Rule::ActionWanted, Some(wants), None, Some(of_action.to_owned())))
+            .then_some(Decision::ActionOff)
+    }
+
+    /// Notes an answer, and tells whether it decides that they have it not.
+    fn ask(&mut self, rule: Rule, passed: Option<bool>, at: Option<Millis>, detail: Option<String>) -> bool {
+        self.steps.push(Step { rule, passed, at, detail });
+        passed == Some(false)
+    }
+}
+
+/// What of the audience a user listens to, in words for people who look.
+fn listened_to(of: &Heard) -> Option<String> {
+    match of.kind {
+        ChannelKind::Everyone => Some("everyone".to_owned()),
+        ChannelKind::Group => Some(format!("group {}", of.code)),
+        ChannelKind::Target => Some("subscription".to_owned()),
+        ChannelKind::Actor => Some("follow".to_owned()),
+        ChannelKind::Deleted => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! What is known of a notification and a user: by the very conditions by which a sync makes items (`inbox/sync`, `wants`), and by which
+//! they are shown (`inbox/shelf`).
+
+use entity::channel::Kind as ChannelKind;
+use entity::ids::{Seq, UserId};
+use entity::inbox_item::State;
+use entity::notification::Kind;
+use entity::preference::Scope;
+use entity::prelude::FromQueryResult;
+use sea_orm::ConnectionTrait;
+
+use crate::clock::Millis;
+use crate::database::Sql;
+use crate::domain::inbox::shelf::{Side, push_shown};
+use crate::domain::inbox::sync;
+use crate::domain::tenant::Tenant;
+use crate::domain::wants;
+
+/// A notification and a user. What is 1 is so.
+#[derive(Debug, FromQueryResult)]
+pub struct Facts {
+    pub seq: Option<Seq>,
+    pub kind: Kind,
+    pub publish_at: Option<Millis>,
+    pub published_at: Option<Millis>,
+    pub expires_at: Option<Millis>,
+    pub retracted_at: Option<Millis>,
+    pub sender_id: Option<UserId>,
+    pub receiver_id: Option<UserId>,
+    /// JSON, as the table has it.
+    pub audience: String,
+    /// When the tenant first heard of the user.
+    pub known_since: Millis,
+    /// Of their item, where it is shown.
+    pub state: Option<State>,
+    pub archived_at: Option<Millis>,
+    pub is_mandatory: i32,
+    pub has_action: i32,
+    pub wants_type: i32,
+    pub wants_action: i32,
+    /// Whether the switch is the user's own.
+    pub is_own_type: i32,
+    pub is_own_action: i32,
+    /// Whether whom it names is kept, and whether the user is among them.
+    pub keeps_named: i32,
+    pub is_named: i32,
+}
+
+/// One row, or none where there is no such notification or user: probes of the keys of `notification`, `users`, `message_type`,
+/// `inbox_item`, `recipient` and the preferences.
+pub fn facts(db: &impl ConnectionTrait, tenant: &Tenant, (id, user): (i64, UserId), now: Millis) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT n.seq, n.kind, n.publish_at, n.published_at, n.expires_at, n.retracted_at, n.sender_id, n.receiver_id, ");
+    sql.push("n.audience, u.created_at AS known_since, i.state, i.archived_at, ");
+    is(&mut sql, "is_mandatory", &|sql| {
+        sql.push("mt.mandatory");
+    });
+    is(&mut sql, "has_action", &|sql| {
+        sql.push("n.action_id IS NOT NULL");
+    });
+    is(&mut sql, "wants_type", &|sql| wants::push_wants_type(sql, tenant, "u.id", "n"));
+    is(&mut sql, "wants_action", &|sql| wants::push_wants_action(sql, tenant, "u.id", "n"));
+    for (name, scope, subject) in
+        [("is_own_type", Scope::Type, "n.type_id"), ("is_own_action", Scope::Action, "n.action_id")]
+    {
+        is(&mut sql, name, &|sql| {
+            let scope = scope as i16;
+            sql.push(&format!("(SELECT f.user_id FROM preference f WHERE f.user_id = u.id AND f.scope = {scope} "));
+            sql.push(&format!("AND f.subject_id = {subject}) IS NOT NULL"));
+        });
+    }
+    for (name, condition) in [("keeps_named", ""), ("is_named", " AND r.user_id = u.id")] {
+        is(&mut sql, name, &|sql| {
+            sql.push("(SELECT r.user_id FROM recipient r WHERE r.tenant_id = n.tenant_id AND r.notification_id = n.id");
+            sql.push(condition).push(" LIMIT 1) IS NOT NULL");
+        });
+    }
+    sql.push("u.id FROM notification n JOIN message_type mt ON mt.id = n.type_id ");
+    sql.push("JOIN users u ON u.tenant_id = n.tenant_id AND u.id = ").bind(user);
+    sql.push(" LEFT JOIN inbox_item i ON i.user_id = u.id AND i.seq = n.seq AND ");
+    push_shown(&mut sql, Side::Both, now);
+    sql.push(" WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.id = ").bind(id);
+    sql
+}
+
+/// A channel that a notification was published to, and that the user listens to now. What is 1 is so.
+#[derive(Debug, FromQueryResult)]
+pub struct Heard {
+    pub kind: ChannelKind,
+    pub code: String,
+    /// When they began to; nothing for the channel of everyone.
+    pub since: Option<Millis>,
+    /// They did so before it was published.
+    pub in_time: i32,
+    /// They did not do themselves what it is about.
+    pub by_another: i32,
+}
+
+/// A range of `publication_seq`, which is as long as the groups and targets that it was published to, with a probe of
+/// `subscription`'s key for each.
+pub fn heard(db: &impl ConnectionTrait, tenant: &Tenant, (seq, user): (Seq, UserId)) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT c.kind, c.code, o.created_at AS since, ");
+    is(&mut sql, "in_time", &|sql| sync::push_heard(sql, tenant));
+    is(&mut sql, "by_another", &|sql| sync::push_by_another(sql));
+    sql.push("p.seq FROM publication p JOIN channel c ON c.id = p.channel_id JOIN users u ON u.id = ").bind(user);
+    sql.push(" LEFT JOIN subscription o ON o.user_id = u.id AND o.channel_id = p.channel_id WHERE p.tenant_id = ");
+    sql.bind(tenant.id).push(" AND p.seq = ").bind(seq).push(" AND (p.channel_id = ").bind(tenant.everyone);
+    sql.push(" OR o.channel_id IS NOT NULL) ORDER BY p.channel_id");
+    sql
+}
+
+/// Adds a condition as a column of 1 or 0, with a comma behind it.
+fn is(sql: &mut Sql, name: &str, push: &dyn Fn(&mut Sql)) {
+    sql.push("CASE WHEN ");
+    push(sql);
+    sql.push(&format!(" THEN 1 ELSE 0 END AS {name}, "));
+}
