@@ -7,6 +7,7 @@ use async_graphql::{Context, Enum, ID, InputObject, Object, OneofObject, Result,
 use entity::ids::UserId;
 
 use super::catalogue::DeliveryChannel;
+use super::connection;
 use super::context::{Call, STAFF};
 use super::entities::Entities;
 use super::hours::{DigestTimeInput, QuietHoursInput};
@@ -104,10 +105,10 @@ impl UserQuery {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "What it begins with; 1 to 128 characters.")] text: String,
-        #[graphql(desc = "So many at the most, 1 to 200; 20 where it is left out.")] first: Option<i32>,
+        #[graphql(desc = "So many at the most, as many as a page holds; 20 where it is left out.")] first: Option<i32>,
     ) -> Result<Vec<User>> {
         let call = Call::by(ctx, STAFF)?;
-        let many = usize::try_from(first.unwrap_or(20)).unwrap_or_default();
+        let many = connection::size(call, "first", first)?;
         let found = user::search(call.app, call.tenant, &text, many).await?;
         Ok(found.into_iter().map(User::known).collect())
     }

@@ -93,8 +93,8 @@ on_every_database! {
         let refused = async |text: &str, first: i64| app.service().refused(SEARCH, json!({ "text": text, "first": first })).await;
         assert!(refused("", 20).await.starts_with("BAD_USER_INPUT text"));
         assert!(refused(&"a".repeat(129), 20).await.starts_with("BAD_USER_INPUT text"));
-        assert_eq!(refused("a", 0).await, "BAD_USER_INPUT first: must be 1 to 200, not 0");
-        assert_eq!(refused("a", 201).await, "BAD_USER_INPUT first: must be 1 to 200, not 201");
+        assert_eq!(refused("a", -1).await, "BAD_USER_INPUT first: must be 0 to 200");
+        assert_eq!(refused("a", 201).await, "BAD_USER_INPUT first: must be 0 to 200");
     }
 
     async fn a_search_is_a_range_of_an_index(app) {

@@ -27,7 +27,7 @@ pub use crate::model::user::{By, Profile};
 pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
 pub use held::{again, gone, held, lost};
 pub use mention::{Window, find, mention, mention_one, mention_within};
-pub use search::{MOST, search};
+pub use search::search;
 pub use statement::{Beginning, before, beginning};
 
 /// A change of a profile: what is left out stays, `Some(None)` clears.

@@ -18,7 +18,9 @@ export const EXCEPTIONS = [
     of: [
       'CappedCount',
       'DigestTime',
+      'InboxExplanation',
       'InboxOverview',
+      'InboxStep',
       '*TypeOverview',
       'MessageTemplate',
       'NotificationAudience',
