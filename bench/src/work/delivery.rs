@@ -21,6 +21,7 @@ use tenant::{Act, Tenant};
 pub mod called {
     pub const SENDS: &str = "sends one after the other";
     pub const WITHOUT: &str = "no endpoint";
+    pub const LATER: &str = "three endpoints that are paused meanwhile";
     pub const WITH: &str = "three endpoints";
 
     pub const MANY: &str = "5,000 webhooks that wait";
@@ -66,26 +67,39 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 /// Sends of a turn.
 const REQUESTS: usize = 300;
 
-/// Sends in a tenant whose endpoints get each of them, against those in one that has none. The next turn waits until all has come.
+/// Sends in a tenant whose endpoints get each of them, at once or afterwards, against those in one that has none. The next turn waits
+/// until all has come.
 async fn sends(plan: &Plan, ground: &mut Ground) -> Result<Case> {
-    let tenants = [("without", 0), ("with", 3)];
-    let mut all = [Measured::new(called::WITHOUT), Measured::new(called::WITH)];
+    let tenants = [("without", 0), ("later", 3), ("with", 3)];
+    let mut all = [called::WITHOUT, called::LATER, called::WITH].map(Measured::new);
+    let mut paused = Vec::new();
     for (name, endpoints) in tenants {
         let tenant = Tenant::make(&ground.server, name).await?;
         for place in 0..endpoints {
-            tenant.endpoint(&ground.server, &ground.receiver.url(&format!("/{place}"))).await?;
+            let id = tenant.endpoint(&ground.server, &ground.receiver.url(&format!("/{place}"))).await?;
+            if name == "later" {
+                paused.push(id);
+            }
         }
     }
     for round in 0..=plan.rounds {
-        for shift in 0..2 {
-            let own = (round + shift) % 2;
+        for shift in 0..tenants.len() {
+            let own = (round + shift) % tenants.len();
             let (name, endpoints) = tenants[own];
+            let tenant = Tenant { code: name };
+            let paused: &[String] = if name == "later" { &paused } else { &[] };
+            for id in paused {
+                tenant.act(&ground.server, Act::Pause, id).await?;
+            }
             let statements = ground.server.statements().await?;
-            let asks = Tenant { code: name }.asks().into();
+            let asks = tenant.asks().into();
             let taken = press(ground.server.address, &asks, Load::Alone { requests: REQUESTS }).await?;
             let Taken { latencies, seconds, errors } = taken;
             if errors > 0 {
                 return Err(format!("{errors} sends failed").into());
+            }
+            for id in paused {
+                tenant.act(&ground.server, Act::Resume, id).await?;
             }
             ground.receiver.take(endpoints * REQUESTS).await?;
             sleep(SETTLE).await;

@@ -37,6 +37,8 @@ const STALE: Duration = Duration::from_secs(2);
 const GATHER: Duration = Duration::from_millis(100);
 /// How often it is looked what else is due while requests are under way.
 const LOOK: Duration = Duration::from_millis(250);
+/// How soon it is looked again once all that was found is answered: what is sent one after the other goes out a few at a time.
+const PACE: Duration = Duration::from_millis(25);
 /// How often the lease is renewed while nothing else is written.
 const KEEP: Duration = Duration::from_secs(8);
 /// The longest turn: others may be waiting.
@@ -151,8 +153,11 @@ impl<C: Carrier> Turn<C> {
     /// False where the lane is not this node's any more.
     async fn work(&mut self) -> Result<bool> {
         loop {
-            if self.may_begin() && self.wants_more() && !self.look().await? {
-                return Ok(false);
+            if self.may_begin() && self.wants_more() {
+                self.pace().await;
+                if !self.look().await? {
+                    return Ok(false);
+                }
             }
             while self.may_begin()
                 && let Some(ready) = self.queue.pop_front()
@@ -207,6 +212,16 @@ impl<C: Carrier> Turn<C> {
         self.queue.is_empty() && (!self.is_idle || self.flying.is_empty() || looked_at.elapsed() >= LOOK)
     }
 
+    /// Waits for what may come next, where nothing is under way.
+    async fn pace(&mut self) {
+        if let Some(looked_at) = self.looked_at.filter(|_| self.flying.is_empty() && self.is_idle) {
+            tokio::select! {
+                () = sleep_until(looked_at + PACE) => {}
+                Ok(()) = self.stop.changed() => self.stops_at = Some(Instant::now() + STOP),
+            }
+        }
+    }
+
     fn next_at(&self) -> Instant {
         let write_at = self.written_at + if self.done.is_empty() { KEEP } else { GATHER };
         let is_free = self.queue.is_empty() && self.may_begin();
@@ -232,7 +247,7 @@ impl<C: Carrier> Turn<C> {
         let Some(expands) = C::expand(&self.app, &self.tenant, self.lease).await? else { return Ok(false) };
         let many = if self.health.is_probed() { 1 } else { BATCH };
         let due = due(&self.app, self.lane.id, &self.in_hand, many).await?;
-        self.is_idle = due.is_empty() && !has_more && !expands;
+        self.is_idle = due.len() < many && !has_more && !expands;
         let prepared = C::prepare(&self.app, &self.tenant, &self.lane, &due).await?;
         let at = self.app.now();
         for (delivery, prepared) in due.into_iter().zip(prepared) {
