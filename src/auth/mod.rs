@@ -7,6 +7,7 @@
 mod claims;
 mod fetch;
 mod jwks;
+mod oidc;
 mod role;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use crate::config::{AuthConfig, JwksSource};
 use crate::error::{Error, Result};
 use jwks::Jwks;
+pub use oidc::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
 pub use role::Role;
 use token::Audience;
 
