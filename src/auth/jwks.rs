@@ -74,9 +74,13 @@ impl Jwks {
             JwksSource::File(path) => return Ok(from_file(source, path).await?.len()),
             JwksSource::Url(url) => url,
         };
-        let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}"));
-        let text = fetch(&client()?, url).await.map_err(unusable)?;
-        Ok(usable(&text).map_err(unusable)?.len())
+        let counted = Self::count_at(&client()?, url).await;
+        counted.map_err(|why| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}")))
+    }
+
+    /// The same for a URL; else why it has none.
+    pub async fn count_at(client: &reqwest::Client, url: &str) -> Result<usize, String> {
+        Ok(usable(&fetch(client, url).await?)?.len())
     }
 
     /// The key with this id and algorithm; without an id, the only one with the algorithm.

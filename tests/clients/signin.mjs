@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-import Provider from 'oidc-provider';
+import axe from 'axe-core';
 import { chromium } from 'playwright-core';
 
 import { Server, freePort, token } from './server.mjs';
@@ -32,10 +32,11 @@ const server = await Server.start((port) => ({
 }));
 const origin = `http://127.0.0.1:${server.port}`;
 
-/** The provider; what it warns of is that its keys and pages are for trying it out. */
+/** The provider; what it warns of is that its keys and pages are for trying it out, and Node.js older than it likes. */
 async function provide() {
-  const warn = console.warn;
+  const { warn } = console;
   console.warn = () => {};
+  const { default: Provider } = await import('oidc-provider');
   const provider = new Provider(issuer, {
     clients: [{
       client_id: 'tidings desk',
@@ -46,8 +47,16 @@ async function provide() {
     claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'], groups: ['groups'] },
     findAccount: (_, id) => ACCOUNTS[id] && { accountId: id, claims: () => ({ sub: id, ...ACCOUNTS[id] }) },
     cookies: { keys: ['a key of the cookies of the provider'] },
-    features: { devInteractions: { enabled: true } },
+    features: {
+      devInteractions: { enabled: true },
+      rpInitiatedLogout: {
+        logoutSource: (ctx, form) => {
+          ctx.body = `<!doctype html>${form}<button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>`;
+        },
+      },
+    },
     pkce: { required: () => true },
+    ttl: { Interaction: 600, Session: 3600, Grant: 3600, AccessToken: 600, IdToken: 600 },
   });
   const listening = provider.listen(Number(new URL(issuer).port), '127.0.0.1');
   await once(listening, 'listening');
@@ -78,7 +87,13 @@ async function signIn(page, login, to = '/desk/sent?q=a') {
   };
   const end = page.waitForResponse(isEnd);
   await page.getByRole('button', { name: 'Continue' }).click();
+  await landed(page);
   return end;
+}
+
+/** Once a page of ours is shown, or the browser's own where there is none. */
+async function landed(page) {
+  await page.waitForURL((url) => url.origin === origin || url.protocol === 'chrome-error:');
 }
 
 /** What a page of ours is answered, by the cookie alone. */
@@ -150,9 +165,10 @@ async function comesAndGoes() {
   });
   assert.ok(to.startsWith(`${issuer}/session/end?`), to);
   await page.goto(to);
-  const back = page.waitForRequest((request) => request.url().startsWith(`${origin}/desk`));
+  const back = page.waitForRequest((request) => request.url() === `${origin}/desk`);
   await page.getByRole('button', { name: 'Yes, sign me out' }).click();
   await back;
+  await landed(page);
   assert.deepEqual(await session(page), { signIn: true, session: null });
   assert.equal((await ask(page, saveType('late'))).errors[0].extensions.code, 'UNAUTHENTICATED');
   assert.deepEqual(await codes(), ['mine']);
@@ -223,6 +239,8 @@ async function staysOut() {
     assert.equal(end.status(), 403);
     await page.getByRole('heading', { name: 'You may not use the desk' }).waitFor();
     await page.getByText(words).waitFor();
+    await page.evaluate(axe.source);
+    assert.deepEqual((await page.evaluate(() => globalThis.axe.run())).violations.map(({ id }) => id), []);
     assert.equal(await page.getByRole('link', { name: 'Back to the desk' }).getAttribute('href'), `${origin}/desk`);
     assert.equal((await session(page)).session, null);
     await context.close();

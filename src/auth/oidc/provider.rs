@@ -135,7 +135,8 @@ impl Provider {
         if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
             return Err("the provider does not know PKCE by S256".into());
         }
-        let keys = Jwks::count(&JwksSource::Url(metadata.jwks_uri.0.into())).await.map_err(|error| error.told())?;
+        let keys = Jwks::count_at(&self.client, metadata.jwks_uri.0.as_str()).await;
+        let keys = keys.map_err(|why| format!("{}: {why}", metadata.jwks_uri.0))?;
         Ok(format!("{} answers, with {keys} keys", self.issuer))
     }
 

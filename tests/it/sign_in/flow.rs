@@ -39,7 +39,8 @@ async fn whoever_the_provider_vouches_for_comes_in_asks_and_leaves() {
         let [attempt] = begun.cookies()[..] else { panic!("{:?}", begun.cookies()) };
         assert!(attempt.starts_with("__Host-tidings_sign_in="));
         assert!(attempt.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"), "{attempt}");
-        assert_eq!((&begun.headers["cache-control"], &begun.headers["referrer-policy"]), (&"no-store", &"no-referrer"));
+        assert_eq!(begun.headers["cache-control"], "no-store");
+        assert_eq!(begun.headers["referrer-policy"], "no-referrer");
 
         let (code, state) = provider.grant(begun.to());
         let back = browser.come_back(&[("code", &code), ("state", &state)]).await;

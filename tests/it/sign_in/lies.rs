@@ -23,7 +23,8 @@ async fn seen(
     assert!(!browser.cookies.contains_key(SESSION), "{fields:?}");
     let policy = answer.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("default-src 'none'; style-src 'nonce-"), "{policy}");
-    assert_eq!((&answer.headers["cache-control"], &answer.headers["referrer-policy"]), (&"no-store", &"no-referrer"));
+    assert_eq!(answer.headers["cache-control"], "no-store");
+    assert_eq!(answer.headers["referrer-policy"], "no-referrer");
     (answer.status.as_u16(), answer.body)
 }
 
