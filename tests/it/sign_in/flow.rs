@@ -137,11 +137,12 @@ async fn a_session_may_do_what_a_token_of_its_role_may() {
     with_provider(async |app, provider| {
         provider.says(|said| said.claims = json!({ "groups": ["support"] }));
         let mut browser = Browser::signed_in(app, provider).await;
-        let query = "mutation { eraseUser(id: \"ada\") { erasedId } }";
-        let by_token = app.service().refused(query, json!({})).await;
-        let by_cookie = browser.ask(query, &DESK).await;
+        let by_token = app.service().refused(TYPES, json!({})).await;
+        let by_cookie = browser.ask(TYPES, &DESK).await;
         assert_eq!(by_cookie.code(), by_token.split(' ').next().unwrap());
         assert_eq!(by_cookie.code(), "FORBIDDEN");
+        let may = "mutation { saveUserGroup(code: \"g\") { code } }";
+        assert_eq!(browser.ask(may, &DESK).await.json()["data"]["saveUserGroup"]["code"], "g");
     })
     .await;
 }
