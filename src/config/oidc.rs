@@ -232,9 +232,9 @@ mod tests {
             ("--oidc-tenant", "acme"),
             ("--oidc-admins", "operators"),
         ];
-        let kept = complete.iter().filter(|(name, _)| !changes.iter().any(|(changed, _)| changed == name));
-        let changed = changes.iter().filter(|(_, value)| *value != "-");
-        let all = kept.chain(changed).map(|(name, value)| format!("{name}={value}"));
+        let kept = complete.iter().filter(|(name, _)| !changes.iter().any(|(of, _)| of == name));
+        let others = changes.iter().filter(|(_, value)| *value != "-");
+        let all = kept.chain(others).map(|(name, value)| format!("{name}={value}"));
         let Program { config } = Program::parse_from(["tidings".to_owned()].into_iter().chain(all));
         config.check().map_err(|error| error.to_string())
     }
