@@ -121,10 +121,10 @@ impl Verifier {
         if self.issuer.is_some() && self.issuer != conditions.iss {
             return Err(refuse("the token was issued by somebody else".into()));
         }
-        if let Some(audience) = &self.audience {
-            if !conditions.aud.is_some_and(|aud| aud.has(audience)) {
-                return Err(refuse("the token is meant for somebody else".into()));
-            }
+        if let Some(audience) = &self.audience
+            && !conditions.aud.is_some_and(|aud| aud.has(audience))
+        {
+            return Err(refuse("the token is meant for somebody else".into()));
         }
         for (name, claim) in [("tenant", &claims.tenant), ("sub", &claims.sub)] {
             if !token::is_name(claim) {

@@ -295,12 +295,11 @@ impl Provider {
     async fn learn(&self, now: DateTime<Utc>) -> Result<(), String> {
         let metadata = self.discover().await.inspect_err(|why| tracing::warn!(why, "the provider cannot be asked"))?;
         let before = self.known.read().clone().filter(|known| known.metadata.jwks_uri == metadata.jwks_uri);
-        let keys = match before {
-            Some(known) => known.keys.clone(),
-            None => {
-                let opened = Jwks::open(&JwksSource::Url(metadata.jwks_uri.0.clone().into())).await;
-                Arc::new(opened.map_err(|error| error.told())?)
-            }
+        let keys = if let Some(known) = before {
+            known.keys.clone()
+        } else {
+            let opened = Jwks::open(&JwksSource::Url(metadata.jwks_uri.0.clone().into())).await;
+            Arc::new(opened.map_err(|error| error.told())?)
         };
         *self.known.write() = Some(Arc::new(Known { at: now, metadata, keys }));
         Ok(())
