@@ -59,11 +59,16 @@ impl Vault {
     ///
     /// Fails with `Config` where what is set is no key.
     pub fn new(config: &KeysConfig) -> Result<Self> {
+        Self::of(config.read()?)
+    }
+
+    /// With these keys, of which the first seals.
+    pub fn of(keys: Vec<[u8; KEY_BYTES]>) -> Result<Self> {
         let key = |bytes: [u8; KEY_BYTES]| {
             let sealing = RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(Error::internal)?;
             Ok(Key { id: id(&bytes), sealing })
         };
-        Ok(Self { keys: config.read()?.into_iter().map(key).collect::<Result<_>>()? })
+        Ok(Self { keys: keys.into_iter().map(key).collect::<Result<_>>()? })
     }
 
     /// Fails, as sealing would, where there is no key: for whoever asks for something that will have to be kept.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use sea_orm::DbBackend;
 
-use crate::auth::Verifier;
+use crate::auth::{SignIn, Verifier};
 use crate::clock::{Agreed, Clock, Millis};
 use crate::config::operations::Operations;
 use crate::config::{Config, DatabaseConfig};
@@ -36,6 +36,8 @@ pub struct App {
     pub agreed: Agreed,
     /// Whose tokens are believed.
     pub verifier: Verifier,
+    /// How people come in who have no token, where a provider is named.
+    pub sign_in: Option<SignIn>,
     /// What users may run, where they may not run everything.
     pub operations: Option<Operations>,
     /// What rules read.
@@ -76,6 +78,7 @@ impl App {
     async fn made_over(mut db: Database, config: Config, clock: Clock) -> Result<Arc<Self>> {
         config.check()?;
         let verifier = Verifier::new(&config.auth).await?;
+        let sign_in = config.oidc.read(&config.auth, &config.public)?.map(SignIn::new).transpose()?;
         let operations = match &config.wire.operations {
             Some(path) => Some(Operations::open(path).await?),
             None => None,
@@ -102,6 +105,7 @@ impl App {
             clock,
             agreed,
             verifier,
+            sign_in,
             operations,
             sources,
             egress,

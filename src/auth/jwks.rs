@@ -2,20 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use parking_lot::RwLock;
 
+use super::fetch::{client, fetch};
 use crate::config::JwksSource;
 use crate::error::{Error, Result};
 
-/// How long to wait for the URL.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
-/// The most bytes of an answer.
-const ANSWER_BYTES: usize = 256 * 1024;
 /// The URL is asked at most this often for a key that is not known, or anybody could make us ask without end.
 const REFRESH_SECONDS: i64 = 30;
 /// Keys older than this are fetched anew, so that one that was withdrawn does not stay.
@@ -78,9 +74,13 @@ impl Jwks {
             JwksSource::File(path) => return Ok(from_file(source, path).await?.len()),
             JwksSource::Url(url) => url,
         };
-        let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}"));
-        let text = fetch(&client()?, url).await.map_err(unusable)?;
-        Ok(usable(&text).map_err(unusable)?.len())
+        let counted = Self::count_at(&client()?, url).await;
+        counted.map_err(|why| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}")))
+    }
+
+    /// The same for a URL; else why it has none.
+    pub async fn count_at(client: &reqwest::Client, url: &str) -> Result<usize, String> {
+        Ok(usable(&fetch(client, url).await?)?.len())
     }
 
     /// The key with this id and algorithm; without an id, the only one with the algorithm.
@@ -124,31 +124,6 @@ impl Jwks {
             Err(why) => tracing::warn!(at = %remote.source, why, "the JWKS cannot be refreshed, known keys go on"),
         }
     }
-}
-
-fn client() -> Result<reqwest::Client> {
-    let client = reqwest::Client::builder().timeout(FETCH_TIMEOUT).redirect(reqwest::redirect::Policy::none());
-    client.build().map_err(|error| Error::Config(format!("TIDINGS_JWKS cannot be asked: {error}")))
-}
-
-async fn fetch(client: &reqwest::Client, url: &str) -> Result<String, String> {
-    let answer = client.get(url).send().await.and_then(reqwest::Response::error_for_status);
-    let mut answer = answer.map_err(why)?;
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(why)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > ANSWER_BYTES {
-            return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
-        }
-    }
-    String::from_utf8(body).map_err(|error| error.to_string())
-}
-
-/// An error with what caused it, of which the first says only that something failed; without the URL, for it may have a password.
-fn why(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
-    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
 async fn from_file(source: &JwksSource, path: &Path) -> Result<Vec<Key>> {

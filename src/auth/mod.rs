@@ -5,24 +5,27 @@
 //! (`jku`, `x5u`, `jwk`) are not looked at.
 
 mod claims;
+mod fetch;
 mod jwks;
+mod oidc;
 mod role;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::{AuthConfig, JwksSource};
 use crate::error::{Error, Result};
-use claims::Unique;
 use jwks::Jwks;
+pub use oidc::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
 pub use role::Role;
+use token::Audience;
 
 /// The most bytes of a token.
 const TOKEN_BYTES: usize = 8 * 1024;
@@ -53,13 +56,6 @@ struct Conditions {
     iss: Option<String>,
     #[serde(default)]
     aud: Option<Audience>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Audience {
-    One(String),
-    Many(Vec<String>),
 }
 
 /// Tells good tokens from bad ones.
@@ -94,26 +90,9 @@ impl Verifier {
         if token.is_empty() || token.len() > TOKEN_BYTES {
             return Err(refuse("the token is empty or longer than 8 KiB"));
         }
-        let header = decode_header(token).map_err(|_| refuse("the token cannot be read"))?;
-        if header.crit.is_some() || header.extras.inner().contains_key("crit") {
-            return Err(refuse("the token asks for extensions that are not known here"));
-        }
+        let header = token::header(token)?;
         let keys = self.keys(&header, now).await?;
-        let mut validation = Validation::new(header.alg);
-        validation.required_spec_claims.clear();
-        validation.validate_exp = false;
-        validation.validate_aud = false;
-        let mut why = ErrorKind::InvalidSignature;
-        for key in &*keys {
-            match decode::<Unique>(token, key, &validation).map_err(jsonwebtoken::errors::Error::into_kind) {
-                Ok(token) => return self.check(Value::Object(token.claims.0), now.timestamp()),
-                Err(error) => why = error,
-            }
-            if !matches!(why, ErrorKind::InvalidSignature) {
-                break;
-            }
-        }
-        Err(unreadable(&why))
+        self.check(Value::Object(token::signed(token, &header, &keys)?), now.timestamp())
     }
 
     /// The keys with one of which a token must have been signed, by the algorithm that it names.
@@ -131,8 +110,8 @@ impl Verifier {
 
     fn check(&self, claims: Value, now: i64) -> Result<Claims> {
         let refuse = |why: String| Error::Unauthenticated(why);
-        let conditions = Conditions::deserialize(&claims).map_err(|error| malformed(&error))?;
-        let claims = Claims::deserialize(claims).map_err(|error| malformed(&error))?;
+        let conditions = Conditions::deserialize(&claims).map_err(|error| token::malformed(&error))?;
+        let claims = Claims::deserialize(claims).map_err(|error| token::malformed(&error))?;
         if claims.exp <= now {
             return Err(refuse("the token has expired".into()));
         }
@@ -142,42 +121,18 @@ impl Verifier {
         if self.issuer.is_some() && self.issuer != conditions.iss {
             return Err(refuse("the token was issued by somebody else".into()));
         }
-        if let Some(audience) = &self.audience {
-            let is_meant = match &conditions.aud {
-                Some(Audience::One(of)) => of == audience,
-                Some(Audience::Many(of)) => of.contains(audience),
-                None => false,
-            };
-            if !is_meant {
-                return Err(refuse("the token is meant for somebody else".into()));
-            }
+        if let Some(audience) = &self.audience
+            && !conditions.aud.is_some_and(|aud| aud.has(audience))
+        {
+            return Err(refuse("the token is meant for somebody else".into()));
         }
         for (name, claim) in [("tenant", &claims.tenant), ("sub", &claims.sub)] {
-            let is_usable = (1..=128).contains(&claim.chars().count())
-                && !claim.chars().any(char::is_control)
-                && claim.trim().len() == claim.len();
-            if !is_usable {
-                let rule = "must have 1 to 128 characters, no control characters and no white space at its ends";
-                return Err(refuse(format!("the claim {name} {rule}")));
+            if !token::is_name(claim) {
+                return Err(refuse(format!("the claim {name} {}", token::NAME)));
             }
         }
         Ok(claims)
     }
-}
-
-/// Why a token is refused that cannot be decoded. What it says is read only once its signature is known to be right.
-fn unreadable(why: &ErrorKind) -> Error {
-    match why {
-        ErrorKind::Json(error) => malformed(error),
-        _ => Error::Unauthenticated("the token's signature is wrong".into()),
-    }
-}
-
-fn malformed(error: &serde_json::Error) -> Error {
-    let told = error.to_string();
-    // Where in the payload means nothing to whoever sees only the token.
-    let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
-    Error::Unauthenticated(format!("a claim is missing or malformed: {what}"))
 }
 
 /// How many keys a JWKS has that tokens may be signed with, asked for now; fails where there is none.

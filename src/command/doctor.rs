@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use sea_orm::DbBackend;
 use serde_json::{Value, json};
+use tidings::auth::SignIn;
 use tidings::clock::Agreed;
 use tidings::config::operations::Operations;
 use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig};
@@ -57,6 +58,10 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
     findings.note("log", telemetry::check(log).map(|()| format!("goes by {}", log.log)));
     findings.note("settings", config.check().map(|()| "complete".into()));
     findings.note("tokens", tokens(&config.auth).await);
+    // What is wrong with these settings themselves is said of all of them.
+    if let Ok(Some(of)) = config.oidc.read(&config.auth, &config.public) {
+        findings.note("sign-in", SignIn::examine(of).await);
+    }
     if let Some(path) = &config.wire.operations {
         let listed = Operations::open(path).await;
         findings.note("operations", listed.map(|_| format!("users may run those of {}", path.display())));

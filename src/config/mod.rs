@@ -6,6 +6,7 @@ mod files;
 mod keys;
 mod limits;
 mod log;
+mod oidc;
 pub mod operations;
 mod public;
 mod sources;
@@ -25,7 +26,8 @@ pub use files::{Environment, FilesConfig, with_files};
 pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
-pub use public::{PublicConfig, PublicUrl};
+pub use oidc::{OidcConfig, SignInConfig, TenantOf};
+pub use public::{PublicConfig, PublicUrl, is_confidential};
 pub use sources::{SourceSettings, SourcesConfig};
 pub use wechat::WeChatConfig;
 pub use wire::WireConfig;
@@ -83,6 +85,8 @@ pub struct Config {
     pub wechat: WeChatConfig,
     #[command(flatten)]
     pub public: PublicConfig,
+    #[command(flatten)]
+    pub oidc: OidcConfig,
 }
 
 /// Where things are stored.
@@ -250,6 +254,7 @@ impl Config {
         self.database.check()?;
         self.listen.check()?;
         self.keys.read()?;
+        self.oidc.read(&self.auth, &self.public)?;
         if self.database.pooler.is_some() && self.database.direct_url.is_none() && self.redis_url.is_none() {
             return Err(Error::Config(
                 "LISTEN, by which nodes hear of each other, does not work through a pooler: set TIDINGS_DIRECT_URL, or REDIS_URL"

@@ -1,5 +1,6 @@
 //! Where users reach this server.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use clap::Args;
@@ -26,6 +27,26 @@ impl PublicUrl {
         }
         url.into()
     }
+
+    /// The origin of all pages, as browsers name it.
+    pub fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
+    }
+
+    /// The path below which they are, without a slash at its end.
+    pub fn path(&self) -> &str {
+        self.0.path().trim_end_matches('/')
+    }
+
+    /// Whether it begins with `https:`.
+    pub fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// Whether nobody on the way can read what is sent there.
+    pub fn is_confidential(&self) -> bool {
+        is_confidential(&self.0)
+    }
 }
 
 impl FromStr for PublicUrl {
@@ -42,6 +63,16 @@ impl FromStr for PublicUrl {
             "must be an absolute URL of http or https, such as https://inbox.example.com, with no more than a path";
         url.map(Self).ok_or_else(|| why.to_owned())
     }
+}
+
+/// Whether nobody on the way can read what is sent there: it is encrypted, or does not leave this machine.
+pub fn is_confidential(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    };
+    url.scheme() == "https" || url.scheme() == "http" && is_here
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use axum::response::Response;
 
 use super::answer::{refusal, refused};
 use super::server::Server;
+use super::sign_in::shown;
 use crate::auth::Claims;
 use crate::clock::calendar;
 use crate::error::{Error, Result};
@@ -22,24 +23,52 @@ pub async fn counted(
     Ok(caller)
 }
 
-/// Who is calling; nobody where there is no token and introspection needs none.
+/// Who is calling; nobody where nothing is shown that counts, and introspection needs nothing.
 async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, Claims)>> {
-    if server.app.config.wire.public_schema && !headers.contains_key(header::AUTHORIZATION) {
-        return Ok(None);
+    let may_be_nobody = server.app.config.wire.public_schema && !headers.contains_key(header::AUTHORIZATION);
+    match by_request(server, headers) {
+        Ok(Shown::Nothing) | Err(_) if may_be_nobody => Ok(None),
+        shown => verified(server, shown?).await.map(Some),
     }
-    verified(server, bearer(headers)).await.map(Some)
+}
+
+/// What somebody shows so that it is known who they are.
+#[derive(Clone, Debug)]
+pub enum Shown {
+    Nothing,
+    Token(String),
+    /// What the cookie of a session says, which counts where there is no token: not even a wrong one.
+    Session(Claims),
+}
+
+fn by_request(server: &Server, headers: &HeaderMap) -> Result<Shown> {
+    if headers.contains_key(header::AUTHORIZATION) {
+        return Ok(bearer(headers).map_or(Shown::Nothing, Shown::Token));
+    }
+    Ok(shown::of_request(server, headers)?.map_or(Shown::Nothing, Shown::Session))
+}
+
+/// What is shown with a socket's first request, which counts where its first message shows nothing.
+pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
+    if headers.contains_key(header::AUTHORIZATION) {
+        return bearer(headers).map_or(Shown::Nothing, Shown::Token);
+    }
+    shown::of_socket(server, headers).map_or(Shown::Nothing, Shown::Session)
 }
 
 /// The token of a request.
-pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn bearer(headers: &HeaderMap) -> Option<String> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-/// Who is calling with a token, and what the token says.
-pub async fn verified(server: &Server, token: Option<&str>) -> Result<(Viewer, Claims)> {
-    let missing = || Error::Unauthenticated("send a token: Authorization: Bearer …".into());
-    let claims = server.app.verifier.verify(token.ok_or_else(missing)?, calendar(server.app.now())).await?;
+/// Who is calling by what they show, and what that says.
+pub async fn verified(server: &Server, shown: Shown) -> Result<(Viewer, Claims)> {
+    let claims = match shown {
+        Shown::Nothing => return Err(Error::Unauthenticated("send a token: Authorization: Bearer …".into())),
+        Shown::Token(token) => server.app.verifier.verify(&token, calendar(server.app.now())).await?,
+        Shown::Session(claims) => claims,
+    };
     Ok((Viewer::of(&server.app, claims.clone()).await?, claims))
 }
 

@@ -13,6 +13,7 @@ mod request;
 mod serve;
 mod server;
 mod session;
+mod sign_in;
 mod socket;
 mod tag;
 mod ui;
@@ -64,6 +65,7 @@ impl Server {
             .route("/console", get(console::page))
             .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
+            .merge(sign_in::routes())
             .merge(unsubscribe::routes())
             .merge(health());
         if !self.app.config.wire.no_ui {

@@ -24,7 +24,7 @@ pub fn tagged(mut answer: Response, tag: i64) -> Response {
         headers.insert(header::ETAG, tag);
     }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    headers.append(header::VARY, HeaderValue::from_static("authorization, accept"));
+    headers.append(header::VARY, HeaderValue::from_static("authorization, cookie, accept"));
     answer
 }
 

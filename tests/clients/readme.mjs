@@ -164,7 +164,7 @@ function help() {
   const options = text.split(/^ +(?:-\w, |    )--(?=[a-z])/m).slice(1);
   const settings = new Map(options.map((option) => {
     const name = option.match(/^[\w-]+/)[0];
-    return [name, { variable: option.match(/\[env: (\w+)=?/)?.[1] ?? '', standard: option.match(/\[default: `?([^\]`]*)`?\]/)?.[1] ?? 'none' }];
+    return [name, { variable: option.match(/\[env: (\w+)=?/)?.[1] ?? '', standard: option.match(/\[default: [`"]?([^\]`"]*)[`"]?\]/)?.[1] ?? 'none' }];
   }));
   settings.delete('help');
   // What the help does not show the value of may be kept in a file.

@@ -57,12 +57,15 @@ export function token(tenant, sub, role = 'user', seconds = 3600) {
 
 /** A server over an SQLite database of its own, that can be ended in any way and started again at the same address. */
 export class Server {
-  /** With further settings, as variables of the environment, and by another binary where that is wanted. */
+  /**
+   * With further settings, as variables of the environment, or what gives them for the server's port, and by another binary where that is
+   * wanted.
+   */
   static async start(settings = {}, binary = BINARY) {
     const server = new Server();
-    Object.assign(server, { settings, binary });
     server.folder = await mkdtemp(join(tmpdir(), 'tidings-clients-'));
     server.port = await freePort();
+    Object.assign(server, { settings: typeof settings === 'function' ? settings(server.port) : settings, binary });
     await server.run();
     return server;
   }
@@ -126,7 +129,8 @@ export class Server {
   }
 }
 
-async function freePort() {
+/** A port that nobody has at the moment. */
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();

@@ -32,6 +32,7 @@ mod rule;
 mod schema;
 mod search;
 mod send;
+mod sign_in;
 mod source;
 mod tables;
 mod view;

@@ -6,7 +6,7 @@ use super::close::{Close, Ending};
 use crate::auth::Claims;
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
-use crate::http::caller::verified;
+use crate::http::caller::{Shown, verified};
 use crate::http::server::Server;
 use crate::http::session::{Place, Session, left};
 
@@ -17,15 +17,15 @@ pub struct Client {
     _session: Session,
 }
 
-/// The client behind a token, if they may have one session more.
-pub async fn admit(server: &Server, place: Place, token: Option<String>) -> Result<Client, Ending> {
-    let (viewer, claims) = check(server, token).await?;
+/// The client behind what they show, if they may have one session more.
+pub async fn admit(server: &Server, place: Place, shown: Shown) -> Result<Client, Ending> {
+    let (viewer, claims) = check(server, shown).await?;
     let session = turned_away(place.taken(&viewer))?;
     Ok(Client { viewer, expires_at: Instant::now() + left(&server.app, &claims), _session: session })
 }
 
-pub async fn check(server: &Server, token: Option<String>) -> Result<(Viewer, Claims), Ending> {
-    turned_away(verified(server, token.as_deref()).await)
+pub async fn check(server: &Server, shown: Shown) -> Result<(Viewer, Claims), Ending> {
+    turned_away(verified(server, shown).await)
 }
 
 /// A client that is not admitted shows another token, or comes again later.

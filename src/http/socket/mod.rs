@@ -23,7 +23,7 @@ use tokio_stream::StreamMap;
 use tracing::Instrument;
 
 use super::answer::{JSON, described, refusal};
-use super::caller::bearer;
+use super::caller::{Shown, by_socket};
 use super::serve::Line;
 use super::server::Server;
 use super::session::{Place, left};
@@ -83,7 +83,7 @@ pub fn upgrade(
         Ok(place) => place,
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
-    let token = bearer(headers).map(str::to_owned);
+    let shown = by_socket(&server, headers);
     // The session goes by the id of the request that began it.
     let span = observe::span(headers);
     upgrade
@@ -91,7 +91,7 @@ pub fn upgrade(
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES)
-        .on_upgrade(move |socket| Connection::new(server, socket, line, place).serve(token).instrument(span))
+        .on_upgrade(move |socket| Connection::new(server, socket, line, place).serve(shown).instrument(span))
 }
 
 struct Connection {
@@ -129,10 +129,10 @@ impl Connection {
         }
     }
 
-    /// From the upgrade to the close. `token` was sent with the upgrade, and counts where the init has none.
-    async fn serve(mut self, token: Option<String>) {
+    /// From the upgrade to the close. What was shown with the upgrade counts where the init has no token.
+    async fn serve(mut self, shown: Shown) {
         let began_at = Instant::now();
-        let ending = self.converse(token).await;
+        let ending = self.converse(shown).await;
         let code = ending.as_ref().map(|(code, _)| *code as u16);
         tracing::debug!(target: "tidings::request", code, seconds = began_at.elapsed().as_secs(), "session ended");
         if let Some((code, reason)) = ending {
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    async fn converse(&mut self, token: Option<String>) -> Ending {
+    async fn converse(&mut self, shown: Shown) -> Ending {
         let begin_by = Instant::now() + INIT_WITHIN;
         let sessions = self.server.sessions.clone();
         let stopped = sessions.stopped();
@@ -158,7 +158,7 @@ impl Connection {
             let outcome = tokio::select! {
                 message = self.socket.recv() => match message {
                     // Boxed, so that a socket at rest does not keep room for it.
-                    Some(Ok(message)) => Box::pin(self.hear(message, token.as_deref())).await,
+                    Some(Ok(message)) => Box::pin(self.hear(message, &shown)).await,
                     Some(Err(_)) | None => Err(None),
                 },
                 Some(first) = self.operations.next(), if !self.operations.is_empty() => self.say_all(first).await,
@@ -175,7 +175,7 @@ impl Connection {
         }
     }
 
-    async fn hear(&mut self, message: Message, token: Option<&str>) -> Result<(), Ending> {
+    async fn hear(&mut self, message: Message, shown: &Shown) -> Result<(), Ending> {
         self.heard_at = Instant::now();
         self.is_pinged = false;
         let rate = Allowance::a_minute(self.server.app.config.limits.socket_rate);
@@ -199,8 +199,8 @@ impl Connection {
                 let Some(place) = self.place.take() else {
                     return end(Close::TooMany, "too many initialisation requests");
                 };
-                let token = payload.token().or(token.map(str::to_owned));
-                self.client = Some(admit(&self.server, place, token).await?);
+                let shown = payload.token().map_or_else(|| shown.clone(), Shown::Token);
+                self.client = Some(admit(&self.server, place, shown).await?);
                 self.send(message::ACK.into()).await
             }
             Received::Ping(payload) => {
@@ -220,7 +220,7 @@ impl Connection {
 
     /// A client that shows a newer token of its user may stay longer.
     async fn renew(&mut self, token: String) -> Result<(), Ending> {
-        let (viewer, claims) = check(&self.server, Some(token)).await?;
+        let (viewer, claims) = check(&self.server, Shown::Token(token)).await?;
         let expires_at = Instant::now() + left(&self.server.app, &claims);
         let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let own = &client.viewer;

@@ -1,0 +1,214 @@
+//! Who somebody is here, by what the provider says of them.
+
+use serde_json::{Map, Value};
+
+use crate::auth::role::Role;
+use crate::auth::token::{NAME, is_name};
+use crate::config::{SignInConfig, TenantOf};
+
+/// The claim that counts only where the provider has verified it: with some, people may enter any address as theirs.
+const EMAIL: &str = "email";
+
+/// The most characters of what somebody is called.
+const NAME_CHARACTERS: usize = 128;
+
+/// Somebody who may come in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Person {
+    pub tenant: String,
+    pub role: Role,
+    pub sub: String,
+    pub name: String,
+}
+
+impl Person {
+    /// By their claims; else why they may not come in, as a sentence to them.
+    pub fn of(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Self, String> {
+        let sub = named(claims, &config.sub_claim)?;
+        let tenant = match &config.tenant {
+            TenantOf::All(tenant) => tenant.clone(),
+            TenantOf::Claim(claim) => named(claims, claim)?,
+        };
+        let role = role(config, claims)?;
+        let name = ["name", "preferred_username"].into_iter().find_map(|name| called(claims.get(name)?));
+        Ok(Self { tenant, role, name: name.unwrap_or_else(|| sub.clone()), sub })
+    }
+}
+
+/// What one of the values makes of them.
+fn role(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Role, String> {
+    let values = texts(claim(claims, &config.role_claim)?);
+    let is_among = |listed: &[String]| values.iter().any(|value| listed.iter().any(|of| of == value));
+    if is_among(&config.admins) {
+        return Ok(Role::Admin);
+    }
+    if is_among(&config.services) {
+        return Ok(Role::Service);
+    }
+    Err(format!("Nothing in your claim “{}” is among what may use the desk.", config.role_claim))
+}
+
+/// The one text of a claim that names something.
+fn named(claims: &Map<String, Value>, name: &str) -> Result<String, String> {
+    let values = texts(claim(claims, name)?);
+    match values.as_slice() {
+        [value] if is_name(value) => Ok((*value).to_owned()),
+        [_] => Err(format!("Your claim “{name}” {NAME}.")),
+        [] => Err(format!("Your claim “{name}” is no text.")),
+        _ => Err(format!("Your claim “{name}” has several values, and one is needed.")),
+    }
+}
+
+/// A claim by its name, or by a path of names with dots between them: some providers have objects in objects.
+fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, String> {
+    let along = || {
+        let mut parts = name.split('.');
+        let first = claims.get(parts.next()?)?;
+        parts.try_fold(first, |value, part| value.get(part))
+    };
+    let found = claims.get(name).or_else(along).filter(|value| !value.is_null());
+    let value = found.ok_or_else(|| format!("The provider says nothing of your claim “{name}”."))?;
+    // AWS Cognito writes it as a text.
+    let is_verified = claims.get("email_verified").is_some_and(|of| *of == Value::Bool(true) || *of == "true");
+    if name == EMAIL && !is_verified {
+        return Err("The provider has not verified your e-mail address.".into());
+    }
+    Ok(value)
+}
+
+/// The texts of a claim that is one, or a list of them.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+        one => one.as_str().into_iter().collect(),
+    }
+}
+
+/// What somebody is called, as it can be shown.
+fn called(value: &Value) -> Option<String> {
+    let text = value.as_str()?.replace(char::is_control, " ");
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.chars().take(NAME_CHARACTERS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Person;
+    use crate::auth::role::Role;
+    use crate::config::{SignInConfig, TenantOf};
+
+    fn config() -> SignInConfig {
+        SignInConfig {
+            issuer: "https://login.example.com".into(),
+            client_id: "tidings".into(),
+            client_secret: None,
+            scopes: "openid".into(),
+            tenant: TenantOf::All("acme".into()),
+            role_claim: "groups".into(),
+            admins: vec!["operators".into(), "root".into()],
+            services: vec!["support".into()],
+            sub_claim: "email".into(),
+            session_hours: 8,
+            secrets: vec!["0123456789abcdef0123456789abcdef".into()],
+            public: "https://inbox.example.com".parse().unwrap(),
+        }
+    }
+
+    fn claims(changes: &Value) -> Value {
+        let mut claims =
+            json!({ "sub": "7", "email": "ada@example.com", "email_verified": true, "groups": ["operators"] });
+        for (name, value) in changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        claims
+    }
+
+    fn found(config: &SignInConfig, changes: &Value) -> Result<Person, String> {
+        Person::of(config, claims(changes).as_object().unwrap())
+    }
+
+    fn role(config: &SignInConfig, changes: &Value) -> Result<Role, String> {
+        found(config, changes).map(|person| person.role)
+    }
+
+    #[test]
+    fn a_role_comes_from_one_of_several_values_and_the_higher_one_counts() {
+        let config = config();
+        for (groups, is) in [
+            (json!("operators"), Some(Role::Admin)),
+            (json!("support"), Some(Role::Service)),
+            (json!(["support", "operators"]), Some(Role::Admin)),
+            (json!(["a", "root"]), Some(Role::Admin)),
+            (json!(["a", "support", 7, null]), Some(Role::Service)),
+            (json!([]), None),
+            (json!(["a"]), None),
+            (json!("Operators"), None),
+            (json!("operators,support"), None),
+            (json!("operators support"), None),
+            (json!({ "operators": true }), None),
+            (json!(true), None),
+            (json!(null), None),
+            (json!([["operators"]]), None),
+        ] {
+            assert_eq!(role(&config, &json!({ "groups": groups })).ok(), is, "{groups}");
+        }
+    }
+
+    #[test]
+    fn a_claim_may_be_a_path_and_a_whole_name_comes_first() {
+        let mut config = config();
+        config.role_claim = "realm_access.roles".into();
+        let within = |roles: Value| json!({ "realm_access": { "roles": roles } });
+        assert_eq!(role(&config, &within(json!(["support"]))), Ok(Role::Service));
+        assert!(role(&config, &json!({ "realm_access": ["operators"] })).unwrap_err().contains("says nothing"));
+        config.role_claim = "https://acme.example/roles".into();
+        assert_eq!(role(&config, &json!({ "https://acme.example/roles": ["root"] })), Ok(Role::Admin));
+    }
+
+    #[test]
+    fn people_are_named_and_belong_to_one_tenant() {
+        let mut config = config();
+        let person = found(&config, &json!({ "name": "Ada\nObi " })).unwrap();
+        let (tenant, sub) = ("acme".to_owned(), "ada@example.com".to_owned());
+        assert_eq!(person, Person { tenant, role: Role::Admin, sub, name: "Ada Obi".into() });
+        assert_eq!(found(&config, &json!({ "preferred_username": "ada" })).unwrap().name, "ada");
+        assert_eq!(found(&config, &json!({})).unwrap().name, "ada@example.com");
+
+        config.sub_claim = "sub".into();
+        config.tenant = TenantOf::Claim("org".into());
+        let of = |org: Value| found(&config, &json!({ "org": org })).map(|person| (person.tenant, person.sub));
+        assert_eq!(of(json!("globex")), Ok(("globex".into(), "7".into())));
+        assert_eq!(of(json!(["globex"])), Ok(("globex".into(), "7".into())));
+        for (org, words) in [
+            (json!(["globex", "acme"]), "has several values"),
+            (json!([]), "is no text"),
+            (json!(7), "is no text"),
+            (json!(null), "says nothing of your claim “org”"),
+            (json!(""), "must have 1 to 128 characters"),
+            (json!(" acme"), "must have 1 to 128 characters"),
+            (json!("a".repeat(129)), "must have 1 to 128 characters"),
+            (json!("ac\u{0}me"), "must have 1 to 128 characters"),
+        ] {
+            let told = of(org.clone()).unwrap_err();
+            assert!(told.contains(words), "{org}: {told}");
+        }
+    }
+
+    #[test]
+    fn an_address_counts_once_it_is_verified() {
+        let mut config = config();
+        for (verified, is_let_in) in
+            [(json!(true), true), (json!("true"), true), (json!(false), false), (json!(null), false), (json!(1), false)]
+        {
+            let found = found(&config, &json!({ "email_verified": verified }));
+            assert_eq!(found.is_ok(), is_let_in, "{verified}: {found:?}");
+        }
+        config.sub_claim = "sub".into();
+        assert_eq!(role(&config, &json!({ "email_verified": false })), Ok(Role::Admin), "it is not looked at");
+        (config.role_claim, config.admins) = ("email".into(), vec!["ada@example.com".into()]);
+        assert_eq!(role(&config, &json!({})), Ok(Role::Admin));
+        assert!(role(&config, &json!({ "email_verified": false })).is_err());
+    }
+}

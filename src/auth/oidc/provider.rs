@@ -1,0 +1,346 @@
+//! What is asked of the provider.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::RwLock;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, Semaphore};
+
+use super::refusal::Refusal;
+use crate::auth::fetch::{client, fetch, text, why};
+use crate::auth::jwks::Jwks;
+use crate::auth::token::{self, Audience};
+use crate::config::{JwksSource, SignInConfig, is_confidential};
+use crate::error::Result;
+
+/// How long what the provider says of itself is believed.
+const KNOWN_FOR: TimeDelta = TimeDelta::hours(1);
+/// It is asked at most this often, or anybody could make us ask without end.
+const ASKED_EVERY: TimeDelta = TimeDelta::seconds(5);
+/// How long it may take over a code: it may ask others in turn.
+const REDEEM_WITHIN: Duration = Duration::from_secs(10);
+/// The most codes that are shown to it at the same time.
+const AT_ONCE: usize = 16;
+/// How far ahead its clock may be, in seconds.
+const LEEWAY: i64 = 5;
+/// What means something in a form.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Whoever vouches for people.
+pub struct Provider {
+    issuer: String,
+    client_id: String,
+    client_secret: Option<String>,
+    client: Client,
+    known: RwLock<Option<Arc<Known>>>,
+    /// When it last did not say what it is, and why. Held while asking.
+    asked: Mutex<Option<(DateTime<Utc>, String)>>,
+    places: Semaphore,
+}
+
+/// What is known of it.
+struct Known {
+    at: DateTime<Utc>,
+    metadata: Metadata,
+    keys: Arc<Jwks>,
+}
+
+/// What it says of itself (OpenID Connect Discovery 1.0, section 3; RFC 8414, RFC 9207).
+#[derive(Clone, Debug, Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: Place,
+    token_endpoint: Place,
+    jwks_uri: Place,
+    userinfo_endpoint: Option<Place>,
+    end_session_endpoint: Option<Place>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    code_challenge_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+/// Where it is asked, or people are sent, and nobody on the way can read what is sent there.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Place(Url);
+
+impl TryFrom<String> for Place {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let url = Url::parse(&text).ok().filter(is_confidential);
+        url.map(Self).ok_or_else(|| format!("{text:?} must be an https URL"))
+    }
+}
+
+impl Place {
+    /// The same with these fields.
+    fn with(&self, fields: &[(&str, &str)]) -> String {
+        let mut url = self.0.clone();
+        url.query_pairs_mut().extend_pairs(fields);
+        url.into()
+    }
+}
+
+/// What it gives for a code.
+#[derive(Deserialize)]
+pub struct Tokens {
+    pub id_token: String,
+    access_token: Option<String>,
+}
+
+/// What it says instead (RFC 6749, section 5.2).
+#[derive(Deserialize)]
+struct Problem {
+    error: String,
+    error_description: Option<String>,
+}
+
+/// The claims of an ID token that say whether it is to be believed.
+#[derive(Deserialize)]
+struct Conditions {
+    iss: String,
+    aud: Audience,
+    azp: Option<String>,
+    exp: i64,
+    nbf: Option<i64>,
+    nonce: Option<String>,
+    #[serde(rename = "sub")]
+    _sub: String,
+}
+
+impl Provider {
+    pub fn new(config: &SignInConfig) -> Result<Self> {
+        Ok(Self {
+            issuer: config.issuer.clone(),
+            client_id: config.client_id.clone(),
+            client_secret: config.client_secret.clone(),
+            client: client()?,
+            known: RwLock::default(),
+            asked: Mutex::default(),
+            places: Semaphore::new(AT_ONCE),
+        })
+    }
+
+    /// What is right about it; else what is wrong.
+    pub async fn examine(&self) -> Result<String, String> {
+        let metadata = self.discover().await?;
+        let methods = metadata.code_challenge_methods_supported;
+        if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
+            return Err("the provider does not know PKCE by S256".into());
+        }
+        let keys = Jwks::count_at(&self.client, metadata.jwks_uri.0.as_str()).await;
+        let keys = keys.map_err(|why| format!("{}: {why}", metadata.jwks_uri.0))?;
+        Ok(format!("{} answers, with {keys} keys", self.issuer))
+    }
+
+    /// Where somebody goes with these fields.
+    pub async fn authorization(&self, fields: &[(&str, &str)], now: DateTime<Utc>) -> Result<String, Refusal> {
+        Ok(self.known(now).await?.metadata.authorization_endpoint.with(fields))
+    }
+
+    /// Where somebody goes with these fields so that its own session ends; nothing where it has no such place.
+    pub async fn end(&self, fields: &[(&str, &str)], now: DateTime<Utc>) -> Option<String> {
+        let known = self.known(now).await.ok()?;
+        Some(known.metadata.end_session_endpoint.as_ref()?.with(fields))
+    }
+
+    /// Fails where whoever sends somebody back is another provider than that to which they were sent (RFC 9207).
+    pub async fn is_its_own(&self, iss: Option<&str>, now: DateTime<Utc>) -> Result<(), Refusal> {
+        let known = self.known(now).await?;
+        match iss {
+            Some(iss) if iss == self.issuer => Ok(()),
+            None if !known.metadata.authorization_response_iss_parameter_supported => Ok(()),
+            _ => Err(Refusal::Unsound("an answer came from another provider".into())),
+        }
+    }
+
+    /// What it gives for a code.
+    pub async fn redeem(
+        &self,
+        code: &str,
+        verifier: &str,
+        redirect_uri: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Tokens, Refusal> {
+        let known = self.known(now).await?;
+        let _place = self.places.try_acquire().map_err(|_| Refusal::Away("too many sign in at once".into()))?;
+        let mut fields = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", redirect_uri),
+            ("code_verifier", verifier),
+        ];
+        let mut request = self.client.post(known.metadata.token_endpoint.0.clone()).timeout(REDEEM_WITHIN);
+        match &self.client_secret {
+            Some(secret) if known.metadata.takes_basic() => {
+                request = request.basic_auth(encoded(&self.client_id), Some(encoded(secret)));
+            }
+            Some(secret) => fields.extend([("client_id", &*self.client_id), ("client_secret", secret)]),
+            None => fields.push(("client_id", &self.client_id)),
+        }
+        let request = request.header("content-type", "application/x-www-form-urlencoded").body(form(&fields));
+        let (status, text) = asked(request).await?;
+        if status.is_success() {
+            return serde_json::from_str(&text).map_err(|_| Refusal::Unsound("it gave no ID token for a code".into()));
+        }
+        Err(match serde_json::from_str::<Problem>(&text) {
+            // The code has run out, or somebody has shown it already.
+            Ok(problem) if problem.error == "invalid_grant" => {
+                Refusal::Declined { code: problem.error, words: problem.error_description }
+            }
+            Ok(problem) => Refusal::Unsound(format!("it answered {status} to a code: {:.100}", problem.error)),
+            Err(_) if status.is_server_error() => Refusal::Away(format!("it answered {status} to a code")),
+            Err(_) => Refusal::Unsound(format!("it answered {status} to a code")),
+        })
+    }
+
+    /// The claims of an ID token for whoever was sent away with this nonce (OpenID Connect Core 1.0, section 3.1.3.7).
+    pub async fn vouched(&self, token: &str, nonce: &str, now: DateTime<Utc>) -> Result<Map<String, Value>, Refusal> {
+        let unsound = |why: &str| Refusal::Unsound(format!("of its ID token: {why}"));
+        let keys = self.known(now).await?.keys.clone();
+        let header = token::header(token).map_err(|error| unsound(&error.told()))?;
+        let key = keys.key(header.kid.as_deref(), header.alg, now).await;
+        let key = key.ok_or_else(|| {
+            unsound("it was signed with a key, or by an algorithm, that is not of the provider's JWKS")
+        })?;
+        let claims = token::signed(token, &header, &[key]).map_err(|error| unsound(&error.told()))?;
+        let conditions = Conditions::deserialize(Value::Object(claims.clone()));
+        let conditions = conditions.map_err(|error| unsound(&token::malformed(&error).told()))?;
+        self.check(&conditions, nonce, now.timestamp()).map_err(unsound)?;
+        Ok(claims)
+    }
+
+    fn check(&self, of: &Conditions, nonce: &str, now: i64) -> Result<(), &'static str> {
+        let is_shared = matches!(&of.aud, Audience::Many(all) if all.len() > 1);
+        let is_for_us = match &of.azp {
+            Some(azp) => *azp == self.client_id,
+            None => !is_shared,
+        };
+        if of.iss != self.issuer {
+            return Err("it was issued by somebody else");
+        }
+        if !of.aud.has(&self.client_id) || !is_for_us {
+            return Err("it is meant for somebody else");
+        }
+        if of.exp <= now {
+            return Err("it has expired");
+        }
+        if of.nbf.is_some_and(|nbf| nbf > now.saturating_add(LEEWAY)) {
+            return Err("it is not valid yet");
+        }
+        if of.nonce.as_deref() != Some(nonce) {
+            return Err("it belongs to another attempt to sign in");
+        }
+        Ok(())
+    }
+
+    /// Whether it says more of people than their ID tokens do.
+    pub async fn tells_more(&self, now: DateTime<Utc>) -> Result<bool, Refusal> {
+        Ok(self.known(now).await?.metadata.userinfo_endpoint.is_some())
+    }
+
+    /// What it says of somebody, beside what their ID token has said, which counts where both speak (section 5.3).
+    pub async fn more(
+        &self,
+        tokens: &Tokens,
+        mut vouched: Map<String, Value>,
+        now: DateTime<Utc>,
+    ) -> Result<Map<String, Value>, Refusal> {
+        let known = self.known(now).await?;
+        let (Some(url), Some(token)) = (&known.metadata.userinfo_endpoint, &tokens.access_token) else {
+            return Ok(vouched);
+        };
+        let _place = self.places.try_acquire().map_err(|_| Refusal::Away("too many sign in at once".into()))?;
+        let (status, text) = asked(self.client.get(url.0.clone()).bearer_auth(token)).await?;
+        if !status.is_success() {
+            return Err(Refusal::Unsound(format!("it answered {status} to a question about somebody")));
+        }
+        let more = serde_json::from_str::<Map<String, Value>>(&text);
+        let more = more.map_err(|_| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
+        if more.get("sub") != vouched.get("sub") {
+            return Err(Refusal::Unsound("it speaks of somebody else than its ID token does".into()));
+        }
+        for (name, value) in more {
+            vouched.entry(name).or_insert(value);
+        }
+        Ok(vouched)
+    }
+
+    /// What is known of it, asked for where that is too long ago. While it cannot be asked, what is known goes on.
+    async fn known(&self, now: DateTime<Utc>) -> Result<Arc<Known>, Refusal> {
+        let fresh = |known: &Option<Arc<Known>>| known.clone().filter(|known| now - known.at < KNOWN_FOR);
+        if let Some(known) = fresh(&self.known.read()) {
+            return Ok(known);
+        }
+        let mut asked = self.asked.lock().await;
+        if let Some(known) = fresh(&self.known.read()) {
+            return Ok(known);
+        }
+        let is_asked = asked.as_ref().is_some_and(|(at, _)| now - *at < ASKED_EVERY);
+        if !is_asked {
+            *asked = self.learn(now).await.err().map(|why| (now, why));
+        }
+        let why = asked.as_ref().map_or("nothing is known of it", |(_, why)| why);
+        self.known.read().clone().ok_or_else(|| Refusal::Away(why.to_owned()))
+    }
+
+    /// Asks it what it is.
+    async fn learn(&self, now: DateTime<Utc>) -> Result<(), String> {
+        let metadata = self.discover().await.inspect_err(|why| tracing::warn!(why, "the provider cannot be asked"))?;
+        let before = self.known.read().clone().filter(|known| known.metadata.jwks_uri == metadata.jwks_uri);
+        let keys = if let Some(known) = before {
+            known.keys.clone()
+        } else {
+            let opened = Jwks::open(&JwksSource::Url(metadata.jwks_uri.0.clone().into())).await;
+            Arc::new(opened.map_err(|error| error.told())?)
+        };
+        *self.known.write() = Some(Arc::new(Known { at: now, metadata, keys }));
+        Ok(())
+    }
+
+    async fn discover(&self) -> Result<Metadata, String> {
+        let url = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
+        let text = fetch(&self.client, &url).await.map_err(|why| format!("{url}: {why}"))?;
+        let metadata: Metadata = serde_json::from_str(&text).map_err(|error| format!("{url}: {error}"))?;
+        if metadata.issuer != self.issuer {
+            return Err(format!(
+                "the provider calls itself {:?}: TIDINGS_OIDC_ISSUER, which is {:?}, must be the same to the letter",
+                metadata.issuer, self.issuer
+            ));
+        }
+        Ok(metadata)
+    }
+}
+
+impl Metadata {
+    /// Whether clients may show their secret in a header, as they may where it says nothing else.
+    fn takes_basic(&self) -> bool {
+        let listed = self.token_endpoint_auth_methods_supported.as_ref();
+        listed.is_none_or(|all| all.iter().any(|method| method == "client_secret_basic"))
+    }
+}
+
+/// The answer to a request of at most 256 KiB.
+async fn asked(request: RequestBuilder) -> Result<(StatusCode, String), Refusal> {
+    let answer = request.header("accept", "application/json").send().await;
+    let answer = answer.map_err(|error| Refusal::Away(why(error)))?;
+    Ok((answer.status(), text(answer).await.map_err(Refusal::Away)?))
+}
+
+/// Fields as a form sends them.
+fn form(fields: &[(&str, &str)]) -> String {
+    let pairs = fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// A text as a form sends it; also what basic authentication is made of (RFC 6749, section 2.3.1).
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, RESERVED).to_string()
+}

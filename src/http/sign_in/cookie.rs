@@ -1,0 +1,114 @@
+//! The cookies of signing in.
+//!
+//! With the prefix `__Host-` a browser takes a cookie over https and from this host alone, so that no neighbour under the same domain puts
+//! one in its place (RFC 6265bis, section 4.1.3). On this machine, where there is no https, they have no prefix.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use crate::config::PublicUrl;
+use crate::error::{Error, Result};
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Cookie {
+    /// Who is signed in. No page of another site has it sent along, not even by a link.
+    Session,
+    /// Who is at the provider, from where they come back by a link.
+    Attempt,
+    /// What the provider is shown when the session ends. It is as long as a token, and sent where it is needed alone.
+    Hint,
+}
+
+impl Cookie {
+    /// What a browser has sent.
+    pub fn read(self, headers: &HeaderMap, public: &PublicUrl) -> Option<String> {
+        let name = self.name(public);
+        let all = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut pairs = all.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.find(|(of, _)| *of == name).map(|(_, value)| value.to_owned())
+    }
+
+    /// Keeps a value for so many seconds.
+    pub fn set(self, public: &PublicUrl, value: &str, seconds: i64) -> Result<HeaderValue> {
+        let (name, path) = (self.name(public), self.path(public));
+        let secure = if public.is_encrypted() { "; Secure" } else { "" };
+        let site = if matches!(self, Self::Attempt) { "Lax" } else { "Strict" };
+        let cookie = format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={site}{secure}");
+        HeaderValue::from_str(&cookie).map_err(Error::internal)
+    }
+
+    /// Keeps it no more.
+    pub fn clear(self, public: &PublicUrl) -> Result<HeaderValue> {
+        self.set(public, "", 0)
+    }
+
+    fn name(self, public: &PublicUrl) -> String {
+        let (prefix, name) = match self {
+            Self::Session => ("__Host-", "tidings_session"),
+            Self::Attempt => ("__Host-", "tidings_sign_in"),
+            // `__Host-` is for the whole of a host.
+            Self::Hint => ("__Secure-", "tidings_sign_out"),
+        };
+        if public.is_encrypted() { format!("{prefix}{name}") } else { name.to_owned() }
+    }
+
+    fn path(self, public: &PublicUrl) -> String {
+        match self {
+            Self::Session | Self::Attempt => "/".to_owned(),
+            Self::Hint => format!("{}/desk/session", public.path()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderMap, HeaderValue, header};
+
+    use super::Cookie;
+    use crate::config::PublicUrl;
+
+    #[test]
+    fn cookies_are_for_this_host_and_no_script() {
+        let public: PublicUrl = "https://example.com/tidings".parse().unwrap();
+        let here: PublicUrl = "http://127.0.0.1:8080".parse().unwrap();
+        for (cookie, of, written) in [
+            (
+                Cookie::Session,
+                &public,
+                "__Host-tidings_session=a; Path=/; Max-Age=9; HttpOnly; SameSite=Strict; Secure",
+            ),
+            (Cookie::Attempt, &public, "__Host-tidings_sign_in=a; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure"),
+            (
+                Cookie::Hint,
+                &public,
+                "__Secure-tidings_sign_out=a; Path=/tidings/desk/session; Max-Age=9; HttpOnly; SameSite=Strict; Secure",
+            ),
+            (Cookie::Session, &here, "tidings_session=a; Path=/; Max-Age=9; HttpOnly; SameSite=Strict"),
+            (Cookie::Hint, &here, "tidings_sign_out=a; Path=/desk/session; Max-Age=9; HttpOnly; SameSite=Strict"),
+        ] {
+            assert_eq!(cookie.set(of, "a", 9).unwrap(), written);
+        }
+        assert!(Cookie::Session.set(&public, "a\nb", 9).is_err());
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others_by_its_whole_name() {
+        let public: PublicUrl = "https://example.com".parse().unwrap();
+        for (lines, found) in [
+            (&["__Host-tidings_session=a"][..], Some("a")),
+            (&["x=1; __Host-tidings_session=a=b; y=2"], Some("a=b")),
+            (&["x=1", "__Host-tidings_session=a"], Some("a")),
+            (&["tidings_session=a"], None),
+            (&["x__Host-tidings_session=a"], None),
+            (&["__host-tidings_session=a"], None),
+            (&["__Host-tidings_session"], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::COOKIE, HeaderValue::from_static(line));
+            }
+            assert_eq!(Cookie::Session.read(&headers, &public).as_deref(), found, "{lines:?}");
+        }
+    }
+}

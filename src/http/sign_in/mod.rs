@@ -1,0 +1,206 @@
+//! How people come to the desk who have no token: to the provider and back, and out again.
+//!
+//! By the session that they get they may ask whatever a token of their role may, from pages of the desk (`shown.rs`).
+
+mod cookie;
+mod page;
+pub mod shown;
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use chrono::SecondsFormat;
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{JSON, refusal, refused};
+use super::asset::ALWAYS;
+use super::server::Server;
+use crate::auth::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
+use crate::clock::calendar;
+use crate::error::{Error, Result};
+use cookie::Cookie;
+
+/// The most bytes of where somebody wants to go, which their cookie has room for.
+const TO_BYTES: usize = 1024;
+
+/// Nobody keeps it, and no page of another origin gets it.
+const PRIVATE: [(HeaderName, &str); 2] =
+    [(header::CACHE_CONTROL, "no-store"), (HeaderName::from_static("cross-origin-resource-policy"), "same-origin")];
+
+/// Where somebody wants to go once they are signed in.
+#[derive(Deserialize)]
+struct Wish {
+    to: Option<String>,
+}
+
+/// The doors.
+pub fn routes() -> Router<Server> {
+    Router::new()
+        .route("/desk/session", get(show))
+        .route("/desk/session/begin", get(begin))
+        .route("/desk/session/callback", get(finish))
+        .route("/desk/session/end", post(end))
+}
+
+/// Whether people can sign in, and who has.
+async fn show(State(server): State<Server>, headers: HeaderMap) -> Response {
+    let session = shown::session(&server, &headers).as_ref().map(told);
+    let answer = json!({ "signIn": server.app.sign_in.is_some(), "session": session });
+    (PRIVATE, ALWAYS, Json(answer)).into_response()
+}
+
+fn told(Session { claims, name }: &Session) -> Value {
+    let expires_at = calendar(claims.exp.saturating_mul(1000)).to_rfc3339_opts(SecondsFormat::Secs, true);
+    let (tenant, role, sub) = (&claims.tenant, claims.role, &claims.sub);
+    json!({ "tenant": tenant, "role": role, "sub": sub, "name": name, "expiresAt": expires_at })
+}
+
+/// Leads to the provider.
+async fn begin(State(server): State<Server>, Query(wish): Query<Wish>, headers: HeaderMap) -> Response {
+    let sign_in = match knock(&server).await {
+        Ok(sign_in) => sign_in,
+        Err(answer) => return answer,
+    };
+    let public = sign_in.public();
+    match sign_in.begin(&within(wish.to.as_deref()), calendar(server.app.now())).await {
+        Ok(begun) => leading(&begun.url, [Cookie::Attempt.set(public, &begun.attempt, ATTEMPT_SECONDS)]),
+        Err(refusal) => page::refused(&refusal, &headers, public),
+    }
+}
+
+/// Comes back from the provider.
+async fn finish(State(server): State<Server>, Query(returned): Query<Returned>, headers: HeaderMap) -> Response {
+    let sign_in = match knock(&server).await {
+        Ok(sign_in) => sign_in,
+        Err(answer) => return answer,
+    };
+    let public = sign_in.public();
+    let attempt = Cookie::Attempt.read(&headers, public);
+    match sign_in.finish(returned, attempt.as_deref(), calendar(server.app.now())).await {
+        Ok(finished) => {
+            let to = format!("{}{}{}", public.origin(), public.path(), finished.to);
+            let hint = finished.hint.map(|hint| Cookie::Hint.set(public, &hint, finished.seconds));
+            let cookies = [
+                Cookie::Session.set(public, &finished.session, finished.seconds),
+                hint.unwrap_or_else(|| Cookie::Hint.clear(public)),
+                Cookie::Attempt.clear(public),
+            ];
+            leading(&to, cookies)
+        }
+        // It may be that of another window, which still waits for it.
+        Err(refusal @ Refusal::Unknown) => page::refused(&refusal, &headers, public),
+        Err(refusal) => kept([Cookie::Attempt.clear(public)], page::refused(&refusal, &headers, public)),
+    }
+}
+
+/// Ends the session, and says where to go next: to the provider, whose own session then ends, or back to the desk.
+async fn end(State(server): State<Server>, headers: HeaderMap) -> Response {
+    let Some(sign_in) = &server.app.sign_in else { return StatusCode::NOT_FOUND.into_response() };
+    let public = sign_in.public();
+    if let Err(error) = shown::is_meant(&headers, public) {
+        return refusal(JSON, StatusCode::FORBIDDEN, &error);
+    }
+    let hint = Cookie::Hint.read(&headers, public);
+    let provider = sign_in.end(hint.as_deref(), calendar(server.app.now())).await;
+    let to = provider.unwrap_or_else(|| public.page(&["desk"]));
+    let cookies = [Cookie::Session, Cookie::Hint, Cookie::Attempt].map(|cookie| cookie.clear(public));
+    kept(cookies, (PRIVATE, ALWAYS, Json(json!({ "to": to }))).into_response())
+}
+
+/// How people sign in, with one operation counted of the rate of those who have no token; the answer to those who may not go on.
+async fn knock(server: &Server) -> Result<&SignIn, Response> {
+    let sign_in = server.app.sign_in.as_ref().ok_or_else(page::not_set_up)?;
+    server.schema.knock(None).await.map_err(|refusal| refused(JSON, &refusal))?;
+    Ok(sign_in)
+}
+
+/// A path of the desk to which somebody wants to go; the desk's first page for all others, so that nobody is led elsewhere.
+fn within(to: Option<&str>) -> String {
+    let url = to.filter(|to| to.len() <= TO_BYTES && to.starts_with("/desk")).and_then(|to| {
+        let base = Url::parse("https://desk.invalid").ok()?;
+        base.join(to).ok().filter(|url| url.origin() == base.origin())
+    });
+    let is_within =
+        |of: &str, path: &str| path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    // The doors here are none of its pages.
+    let url = url.filter(|url| is_within("/desk", url.path()) && !is_within("/desk/session", url.path()));
+    let Some(url) = url else { return "/desk".to_owned() };
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let fragment = url.fragment().map(|fragment| format!("#{fragment}")).unwrap_or_default();
+    format!("{}{query}{fragment}", url.path())
+}
+
+/// Leads a browser on, with cookies.
+fn leading<const N: usize>(to: &str, cookies: [Result<HeaderValue>; N]) -> Response {
+    match HeaderValue::from_str(to) {
+        Ok(to) => kept(cookies, (StatusCode::SEE_OTHER, [(header::LOCATION, to)], PRIVATE, ALWAYS).into_response()),
+        Err(error) => failed(&Error::internal(error)),
+    }
+}
+
+/// An answer with cookies.
+fn kept<const N: usize>(cookies: [Result<HeaderValue>; N], answer: Response) -> Response {
+    match cookies.into_iter().collect::<Result<Vec<_>>>() {
+        Ok(cookies) => {
+            (AppendHeaders(cookies.into_iter().map(|cookie| (header::SET_COOKIE, cookie))), answer).into_response()
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &Error) -> Response {
+    refusal(JSON, StatusCode::INTERNAL_SERVER_ERROR, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn nobody_is_led_away_from_the_desk() {
+        for (to, led) in [
+            ("/desk", "/desk"),
+            ("/desk/", "/desk/"),
+            ("/desk/users/ada?tab=why#top", "/desk/users/ada?tab=why#top"),
+            ("/desk/users/a%20b%2Fc", "/desk/users/a%20b%2Fc"),
+            ("/desk?to=https://evil.example", "/desk?to=https://evil.example"),
+            ("/desk/sessions", "/desk/sessions"),
+            ("/desk//evil.example", "/desk//evil.example"),
+            ("/desk/\\evil.example", "/desk//evil.example"),
+        ] {
+            assert_eq!(within(Some(to)), led, "{to}");
+        }
+        let long = format!("/desk/{}", "a".repeat(1024));
+        for to in [
+            "",
+            "/",
+            "/desktop",
+            "/console",
+            "//evil.example/desk",
+            "/\\evil.example/desk",
+            "https://evil.example/desk",
+            "javascript:alert(1)",
+            "desk",
+            " /desk",
+            "/desk/..",
+            "/desk/../console",
+            "/desk/%2e%2e/console",
+            "/desk/../../..//evil.example",
+            "/desk/..\\..\\\\evil.example",
+            "/desk@evil.example",
+            "/desk.evil.example",
+            "/desk/session/begin",
+            "/desk/session",
+            "/desk/x/../session/end",
+            &long,
+        ] {
+            assert_eq!(within(Some(to)), "/desk", "{to}");
+        }
+        assert_eq!(within(None), "/desk");
+        assert_eq!(within(Some("/desk/a\r\nset-cookie: b")), "/desk/aset-cookie:%20b");
+    }
+}
