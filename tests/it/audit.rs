@@ -107,7 +107,7 @@ const ACTS: [(&str, &str, &str); 44] = [
     ),
     (
         "admin",
-        "saveNotificationRule(input: { code: \"late\", type: \"news\", key: [\"order\"], firstRun: RAISE, audience: { everyone: true } }) { code }",
+        "saveNotificationRule(input: { code: \"late\", type: \"late\", key: [\"order\"], firstRun: RAISE, audience: { everyone: true } }) { code }",
         "RULE late",
     ),
     ("admin", "pauseNotificationRule(code: \"late\") { code }", "RULE late"),
@@ -142,6 +142,8 @@ async fn endpoint(app: &TestApp) -> Value {
 on_every_database! {
     async fn each_act_of_each_role_leaves_one_entry_and_no_content(app) {
         app.admin().define_type("news").await;
+        let late = json!({ "code": "late", "title": "Late", "template": { "title": "{{ params.order }}" } });
+        app.admin().define(late).await;
         let mut others: Vec<String> = Vec::new();
         for (roles, call, expected) in ACTS {
             for role in roles.split(' ') {
