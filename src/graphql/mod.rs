@@ -2,6 +2,7 @@
 
 mod account;
 mod admission;
+mod audit;
 mod budget;
 mod catalogue;
 mod channel;
@@ -31,6 +32,7 @@ mod scalars;
 mod send;
 mod sent;
 mod siblings;
+mod status;
 mod user;
 mod view;
 mod viewer;
@@ -51,7 +53,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::database::Party;
+use crate::database::{Act, Party};
 use crate::domain::live::Live;
 use crate::error::Error;
 use admission::Admission;
@@ -74,7 +76,10 @@ pub struct Query(
     channel::GroupQuery,
     node::NodeQuery,
     privacy::PrivacyQuery,
+    audit::AuditQuery,
+    status::StatusQuery,
     errors::ErrorQuery,
+    send::SendQuery,
     sent::SentQuery,
     explanation::ExplanationQuery,
     view::ViewQuery,
@@ -223,7 +228,8 @@ impl Schema {
             let library = self.library.clone();
             let running = tokio::spawn(
                 async move {
-                    let response = budget.kept(party.does(caught(library.execute(request))).await);
+                    let executing = Act::followed(party.does(caught(library.execute(request))));
+                    let response = budget.kept(executing.await);
                     flight.answered(&response);
                     response
                 }
