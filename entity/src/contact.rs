@@ -17,9 +17,10 @@ pub struct Model {
     pub kind: Kind,
     /// Of a browser: the SHA-256 of its endpoint, in base64url.
     pub address: String,
-    /// Times in a row that it was refused for good.
+    /// Times in a row that it was refused for good; of a browser, that nothing was heard of it.
     pub failures: i64,
-    /// Milliseconds since 1970; since when nothing is sent to it, for it was refused too often.
+    /// Milliseconds since 1970; since when nothing is sent to it, for it was refused too often. Of a browser: since when nothing was heard of
+    /// it, and it is tried all the same.
     pub bad_since: Option<i64>,
     pub created_at: i64,
     /// Of a browser: the URL of its push service that leads to it.

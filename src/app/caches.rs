@@ -1,10 +1,12 @@
 //! What need not be read again.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use entity::ids::{ActionId, TenantId, UserId};
 use moka::future::Cache;
+use parking_lot::Mutex;
 
 use crate::clock::Millis;
 use crate::config::LimitsConfig;
@@ -27,6 +29,8 @@ pub struct Caches {
     pub actions: Cache<(TenantId, String), (ActionId, Millis)>,
     /// Checked by the database before each use.
     pub overviews: Memory,
+    /// When tenants have tried webhook endpoints by this node in the last minute, also such as are gone by now.
+    pub pings: Mutex<HashMap<TenantId, Vec<Millis>>>,
 }
 
 /// How long another node may take somebody who was erased for a user, where it does nothing about them but read.
@@ -41,6 +45,7 @@ impl Caches {
             users: Cache::builder().max_capacity(200_000).time_to_live(FORGOTTEN_AFTER).build(),
             actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
             overviews: Memory::new(limits.cached_overview_bytes.into()),
+            pings: Mutex::default(),
         }
     }
 }

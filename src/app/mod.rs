@@ -94,7 +94,7 @@ impl App {
         let egress = Egress::new(&config.egress)?;
         let mail = Mail::new(egress.clone());
         let wechat = WeChat::new(egress.clone(), &config.wechat)?;
-        let push = Push::new(Egress::new(&config.egress.of_push())?);
+        let push = Push::new(Egress::brief(&config.egress.of_push())?);
         let vault = Vault::new(&config.keys)?;
         let caches = Caches::new(&config.limits);
         let metrics = Metrics::default();

@@ -159,7 +159,7 @@ impl Gate {
             return Err("must not lead to a private or reserved address".into());
         }
         if url.scheme() == "http" && !self.lists(host) {
-            return Err("must begin with https: (http: is for hosts that TIDINGS_EGRESS_ALLOW lists)".into());
+            return Err("must begin with https: (http: is for hosts that the settings of the server list)".into());
         }
         Ok(url)
     }

@@ -85,7 +85,7 @@ pub(super) enum NoAddress {
     #[error("the host is not found: {0}")]
     Unknown(io::Error),
     /// It has addresses, and none of them may be reached.
-    #[error("the host has no address but private or reserved ones, which TIDINGS_EGRESS_ALLOW does not list")]
+    #[error("the host has no address but private or reserved ones, which the settings of the server do not list")]
     Refused,
 }
 

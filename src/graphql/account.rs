@@ -134,19 +134,20 @@ impl<Of: Side> Account<Of> {
         Ok(user::contacts(call.app, self.row).await?.into_iter().map(Into::into).collect())
     }
 
-    /// Where they are, by IANA's name of it, as far as the partner has told it (`saveUserProfiles`).
+    /// Where they are, by IANA's name of it, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`).
     async fn time_zone(&self, ctx: &Context<'_>) -> Result<Option<&'static str>> {
         let call = self.call(ctx)?;
         Ok(user::hours(call.app, self.row).await?.zone.map(Tz::name))
     }
 
-    /// When nothing leaves the inbox for them, as far as the partner has told it (`saveUserProfiles`).
+    /// When nothing leaves the inbox for them, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`).
     async fn quiet(&self, ctx: &Context<'_>) -> Result<Option<QuietHours>> {
         let call = self.call(ctx)?;
         Ok(user::hours(call.app, self.row).await?.quiet.map(Into::into))
     }
 
-    /// When they are sent digests, as far as the partner has told it (`saveUserProfiles`); null: at 08:00 of each day.
+    /// When they are sent digests, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`); null: at 08:00 of each
+    /// day.
     async fn digest(&self, ctx: &Context<'_>) -> Result<Option<DigestTime>> {
         let call = self.call(ctx)?;
         Ok(user::hours(call.app, self.row).await?.digest.map(Into::into))

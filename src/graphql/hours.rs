@@ -1,7 +1,12 @@
 //! When users are reached outside.
 
-use async_graphql::{Enum, InputObject, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
+use chrono_tz::Tz;
 
+use super::account::Subject;
+use super::context::Call;
+use super::patch::Patching;
+use crate::domain::user::{self, ProfileChange};
 use crate::error::Result;
 use crate::model::hours::{self, Quiet, TimeOfDay};
 
@@ -90,5 +95,92 @@ pub struct DigestTime {
 impl From<hours::DigestTime> for DigestTime {
     fn from(of: hours::DigestTime) -> Self {
         Self { at: of.at.to_string(), weekday: of.weekday.map(Into::into) }
+    }
+}
+
+/// What is said of when somebody is reached, as far as it is.
+pub struct Said {
+    pub time_zone: Option<Tz>,
+    pub quiet: Option<Quiet>,
+    pub digest: Option<hours::DigestTime>,
+}
+
+impl Said {
+    pub fn read(
+        time_zone: Option<&str>,
+        quiet: Option<&QuietHoursInput>,
+        digest: Option<&DigestTimeInput>,
+    ) -> Result<Self> {
+        Ok(Self {
+            time_zone: time_zone.map(hours::zone).transpose()?,
+            digest: digest.map(|of| of.read().map_err(|error| error.within("digest"))).transpose()?,
+            quiet: quiet.map(|of| of.read().map_err(|error| error.within("quiet"))).transpose()?,
+        })
+    }
+}
+
+/// A part of when a user is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+pub enum DeliveryHoursField {
+    /// `timeZone`.
+    TimeZone,
+    /// `quiet`.
+    Quiet,
+    /// `digest`.
+    Digest,
+}
+
+/// What to change of when a user is reached outside; what is left out, or null, stays.
+#[derive(InputObject)]
+pub struct DeliveryHoursInput {
+    /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+    pub time_zone: Option<String>,
+    /// When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none.
+    pub quiet: Option<QuietHoursInput>,
+    /// When they are sent digests, by the same clocks; at 08:00 of each day where nothing is said.
+    pub digest: Option<DigestTimeInput>,
+    /// What to erase of it; nothing that is given as well.
+    pub clear: Option<Vec<DeliveryHoursField>>,
+}
+
+impl DeliveryHoursInput {
+    fn change(self, external_id: &str) -> Result<ProfileChange> {
+        let said = Said::read(self.time_zone.as_deref(), self.quiet.as_ref(), self.digest.as_ref())?;
+        let patching = Patching::of(self.clear);
+        Ok(ProfileChange {
+            external_id: external_id.to_owned(),
+            time_zone: patching.change(DeliveryHoursField::TimeZone, said.time_zone)?,
+            quiet: patching.change(DeliveryHoursField::Quiet, said.quiet)?,
+            digest: patching.change(DeliveryHoursField::Digest, said.digest)?,
+            ..ProfileChange::default()
+        })
+    }
+}
+
+/// What changing them did.
+#[derive(SimpleObject)]
+pub struct DeliveryHoursPayload {
+    #[graphql(flatten)]
+    pub subject: Subject,
+}
+
+#[derive(Default)]
+pub struct HoursMutation;
+
+#[Object]
+impl HoursMutation {
+    /// Says when the token's user is reached outside; SERVICE and ADMIN name one by `user`. It is the same that `saveUserProfiles` says: what
+    /// is said last counts, from the next look at what waits on.
+    async fn update_delivery_hours(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What to change.")] input: DeliveryHoursInput,
+        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+    ) -> async_graphql::Result<DeliveryHoursPayload> {
+        let call = Call::of(ctx);
+        let row = call.subject("user", user.as_ref()).await?;
+        let change = input.change(call.named("user", user.as_ref())?).map_err(|error| error.within("input"))?;
+        user::save(call.app, call.tenant, vec![change]).await?;
+        Ok(DeliveryHoursPayload { subject: Subject(Some(row)) })
     }
 }

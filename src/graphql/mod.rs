@@ -99,6 +99,7 @@ pub struct Mutation(
     channel::SubscribeMutation,
     channel::GroupMutation,
     preference::PreferenceMutation,
+    hours::HoursMutation,
     mark::MarkMutation,
     view::ViewMutation,
     catalogue::CatalogueMutation,

@@ -11,14 +11,13 @@ use super::catalogue::DeliveryChannel;
 use super::connection;
 use super::context::{Call, STAFF};
 use super::entities::Entities;
-use super::hours::{DigestTimeInput, QuietHoursInput};
+use super::hours::{DigestTimeInput, QuietHoursInput, Said};
 use super::patch::Patching;
 use super::scalars::Instant;
 use super::siblings::Siblings;
 use crate::domain::lane::Kind;
 use crate::domain::user::{self, Contact, Profile, ProfileChange};
 use crate::mail;
-use crate::model::hours;
 use crate::model::wechat;
 
 /// The public profile of a user.
@@ -208,17 +207,15 @@ impl UserProfileInput {
             of.read().map_err(|error| error.within(&format!("contacts[{place}]")))
         };
         let contacts = self.contacts.map(|all| all.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>());
-        let time_zone = self.time_zone.map(|name| hours::zone(&name)).transpose()?;
-        let digest = self.digest.map(|of| of.read().map_err(|error| error.within("digest"))).transpose()?;
-        let quiet = self.quiet.map(|of| of.read().map_err(|error| error.within("quiet"))).transpose()?;
+        let said = Said::read(self.time_zone.as_deref(), self.quiet.as_ref(), self.digest.as_ref())?;
         Ok(ProfileChange {
             external_id: self.id.0,
             name: patching.change(ProfileField::Name, self.name)?,
             avatar_url: patching.change(ProfileField::AvatarUrl, self.avatar_url)?,
             locale: patching.change(ProfileField::Locale, self.locale)?,
-            time_zone: patching.change(ProfileField::TimeZone, time_zone)?,
-            quiet: patching.change(ProfileField::Quiet, quiet)?,
-            digest: patching.change(ProfileField::Digest, digest)?,
+            time_zone: patching.change(ProfileField::TimeZone, said.time_zone)?,
+            quiet: patching.change(ProfileField::Quiet, said.quiet)?,
+            digest: patching.change(ProfileField::Digest, said.digest)?,
             contacts: patching.change(ProfileField::Contacts, contacts.transpose()?)?.map(Option::unwrap_or_default),
         })
     }

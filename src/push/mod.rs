@@ -5,12 +5,14 @@
 
 mod encoding;
 mod encrypt;
+mod services;
 mod subscription;
 mod vapid;
 
 use crate::clock::Millis;
-use crate::egress::{Answer, Egress, origin};
+use crate::egress::{Answer, Egress};
 use crate::error::Result;
+use services::Services;
 pub use subscription::{Subscription, address};
 use vapid::Tokens;
 pub use vapid::{Pair, Sender};
@@ -23,6 +25,7 @@ const LONGEST: i64 = 2_419_200;
 pub struct Push {
     egress: Egress,
     tokens: Tokens,
+    services: Services,
 }
 
 /// What a browser is sent.
@@ -39,7 +42,7 @@ pub struct Message {
 impl Push {
     /// To hosts that `egress` lets through.
     pub fn new(egress: Egress) -> Self {
-        Self { egress, tokens: Tokens::default() }
+        Self { egress, tokens: Tokens::default(), services: Services::default() }
     }
 
     /// A browser's subscription that may be saved: not of an address that may not be reached. Names are looked up by each request, and
@@ -52,7 +55,12 @@ impl Push {
         Ok(subscription)
     }
 
-    /// Posts a message once, and waits for the answer: 15 s at the most. Where there is none, says why.
+    /// Whether the service of a browser answered when it was asked the last time, for whomever that was.
+    pub fn is_answered(&self, to: &Subscription) -> bool {
+        self.services.answers(&to.origin)
+    }
+
+    /// Posts a message once, and waits for the answer, as long as `egress` does. Where there is none, says why.
     pub async fn send(
         &self,
         sender: &Sender,
@@ -61,7 +69,7 @@ impl Push {
         now: Millis,
     ) -> std::result::Result<Answer, String> {
         let written = || {
-            let token = self.tokens.of(sender, &origin(&to.endpoint), now)?;
+            let token = self.tokens.of(sender, &to.origin, now)?;
             Ok((token, encrypt::encrypt(to, message.text.as_bytes())?))
         };
         let (token, body) = written().map_err(|error: crate::error::Error| {
@@ -77,6 +85,8 @@ impl Push {
             ("topic", message.topic.clone()),
             ("urgency", "normal".to_owned()),
         ];
-        self.egress.post(&to.endpoint, &headers, body).await.map_err(|failure| failure.message)
+        let answer = self.egress.post(&to.endpoint, &headers, body).await;
+        self.services.note(&to.origin, answer.is_ok());
+        answer.map_err(|failure| failure.message)
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::encoding::{decoded, encoded};
+use crate::egress::origin;
 use crate::error::{Error, Result};
 
 /// The bytes of a point of P-256 that is not compressed.
@@ -18,6 +19,8 @@ pub(super) const SECRET: usize = 16;
 #[derive(Clone)]
 pub struct Subscription {
     pub endpoint: String,
+    /// Of its push service.
+    pub(super) origin: String,
     /// The browser's public key.
     pub(super) point: [u8; POINT],
     pub(super) secret: [u8; SECRET],
@@ -45,14 +48,19 @@ impl Subscription {
         })?;
         let secret = text("keys.auth", &of["keys"]["auth"])?;
         let secret = decoded(&secret).ok_or_else(|| Error::bad_input("keys.auth", "must be 16 bytes in base64url"))?;
-        Ok(Self { endpoint, point, secret })
+        Ok(Self { origin: origin(&endpoint), endpoint, point, secret })
     }
 
     /// From where it leads, and what [`keys`](Self::keys) has made of the rest.
     pub fn of(endpoint: &str, keys: &str) -> Option<Self> {
         let all: [u8; POINT + SECRET] = decoded(keys)?;
         let (point, secret) = all.split_at(POINT);
-        Some(Self { endpoint: endpoint.to_owned(), point: point.try_into().ok()?, secret: secret.try_into().ok()? })
+        Some(Self {
+            endpoint: endpoint.to_owned(),
+            origin: origin(endpoint),
+            point: point.try_into().ok()?,
+            secret: secret.try_into().ok()?,
+        })
     }
 
     /// Its keys, as they are kept: 108 characters.

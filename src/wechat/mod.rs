@@ -24,6 +24,8 @@ pub use field::fitted;
 const TOKEN_CHARACTERS: usize = 1024;
 /// How long before its end a token is used no more: from then on, WeChat hands out the next one.
 const EARLY: Duration = Duration::from_mins(5);
+/// How long one is used at least, whatever is said of its end: where it is refused, another one is asked for.
+const LEAST: Duration = Duration::from_secs(10);
 /// The most bytes of what is told of an answer.
 const TOLD_BYTES: usize = 400;
 
@@ -97,8 +99,7 @@ impl Failure {
 /// What every answer says of how it went; nothing where it went well and there is something else to say.
 #[derive(Deserialize)]
 struct Said {
-    #[serde(default)]
-    errcode: i64,
+    errcode: Option<i64>,
     #[serde(default)]
     errmsg: String,
     access_token: Option<String>,
@@ -143,7 +144,7 @@ impl WeChat {
         if let Some(url) = &message.url {
             body["url"] = json!(url);
         }
-        let sent = self.post(&format!("message/template/send?access_token={token}"), &body).await.map(drop);
+        let sent = self.post(&format!("message/template/send?access_token={token}"), &body).await.and_then(taken);
         sent.map_err(|failure| failure.without(token).without(&message.to))
     }
 
@@ -168,14 +169,21 @@ fn read(answer: &Answer) -> Result<Said, Failure> {
     let said = serde_json::from_slice::<Said>(&answer.body);
     let said =
         said.map_err(|_| Failure::of(Verdict::Later, status, "WeChat answered with something else than JSON"))?;
-    match errcode::verdict(said.errcode) {
+    let code = said.errcode.unwrap_or_default();
+    match errcode::verdict(code) {
         Some(verdict) => {
             let line = said.errmsg.replace(char::is_control, " ");
-            let told = format!("WeChat answered {}: {}", said.errcode, &line[..line.floor_char_boundary(TOLD_BYTES)]);
+            let told = format!("WeChat answered {code}: {}", &line[..line.floor_char_boundary(TOLD_BYTES)]);
             Err(Failure::of(verdict, status, told))
         }
         None => Ok(said),
     }
+}
+
+/// Whoever stands between may answer with anything: only WeChat says that it has taken a message.
+fn taken(said: Said) -> Result<(), Failure> {
+    let is_said = said.errcode.is_some();
+    is_said.then_some(()).ok_or_else(|| Failure::of(Verdict::Later, Some(200), "WeChat answered without a code"))
 }
 
 fn granted(said: Said) -> Result<Granted, Failure> {
@@ -187,6 +195,6 @@ fn granted(said: Said) -> Result<Granted, Failure> {
     let (token, seconds) =
         token.ok_or_else(|| Failure::of(Verdict::Later, Some(200), "WeChat answered without a token"))?;
     let all = Duration::from_secs(seconds.min(86_400));
-    let lasts = all.saturating_sub(EARLY).max(all / 2);
+    let lasts = all.saturating_sub(EARLY).max(all / 2).max(LEAST);
     Ok(Granted { token, lasts: Millis::try_from(lasts.as_millis()).unwrap_or_default() })
 }

@@ -1,7 +1,7 @@
 //! What WeChat is told, and what its answers come to.
 
 use super::errcode::verdict;
-use super::{Verdict, WeChat, fitted};
+use super::{Answer, Verdict, WeChat, fitted, granted, read, taken};
 use crate::config::{EgressConfig, WeChatConfig};
 use crate::egress::Egress;
 
@@ -71,5 +71,33 @@ fn a_value_fits_its_field() {
         ("keyword1", &digits, &digits),
     ] {
         assert_eq!(fitted(name, value), expected, "{name}: {value}");
+    }
+}
+
+/// An answer of HTTP that went well.
+fn answer(text: &str) -> Answer {
+    Answer { status: 200, body: text.as_bytes().to_vec(), retry_after: None }
+}
+
+#[test]
+fn only_wechat_says_that_it_has_taken_a_message() {
+    for (text, why) in [
+        ("{\"errcode\":0,\"errmsg\":\"ok\",\"msgid\":123456789012345678901234567890}", None),
+        ("{}", Some("WeChat answered without a code")),
+        ("{\"message\":\"signed in\"}", Some("WeChat answered without a code")),
+        ("", Some("WeChat answered with something else than JSON")),
+        ("[0]", Some("WeChat answered with something else than JSON")),
+    ] {
+        let told = read(&answer(text)).and_then(taken).err();
+        assert_eq!(told.as_ref().map(|of| of.told.as_str()), why, "{text}");
+        assert!(told.is_none_or(|of| of.verdict == Verdict::Later), "{text}");
+    }
+}
+
+#[test]
+fn a_token_is_used_for_a_while_whatever_is_said_of_its_end() {
+    for (seconds, lasts) in [(7200, 6_900_000), (600, 300_000), (60, 30_000), (0, 10_000), (u64::MAX, 86_100_000)] {
+        let text = format!("{{\"access_token\":\"a-1\",\"expires_in\":{seconds}}}");
+        assert_eq!(read(&answer(&text)).and_then(granted).unwrap().lasts, lasts, "{seconds}");
     }
 }

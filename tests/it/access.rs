@@ -33,6 +33,7 @@ on_every_database! {
             (send, "service admin"),
             ("mutation { sendNotifications(inputs: []) { replayed } }", "service admin"),
             ("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }]) { id } }", "service admin"),
+            ("mutation { updateDeliveryHours(input: {}, user: \"ada\") { viewer { id } } }", "user service admin"),
             ("mutation { saveUserGroup(code: \"g\") { code } }", "service admin"),
             ("mutation { addUserGroupMembers(code: \"g\", users: []) { code } }", "service admin"),
             ("mutation { removeUserGroupMembers(code: \"g\", users: []) { code } }", "service admin"),

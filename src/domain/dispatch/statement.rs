@@ -47,9 +47,18 @@ pub(super) fn addressed(
         sql.push(" AND p.seq = ").bind(seq).push(" AND ");
     }
     sql.push("c.tenant_id = ").bind(tenant.id);
-    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL AND c.user_id > ", kind as i16)).bind(after);
+    push_reached(&mut sql, kind);
+    sql.push(" AND c.user_id > ").bind(after);
     sql.push(" ORDER BY c.user_id LIMIT ").bind(most);
     sql
+}
+
+/// Whether an address is of a kind, and something is still sent to it. Browsers are tried until they are forgotten.
+fn push_reached(sql: &mut Sql, kind: Kind) {
+    sql.push(&format!(" AND c.kind = {}", kind as i16));
+    if kind != Kind::WebPush {
+        sql.push(" AND c.bad_since IS NULL");
+    }
 }
 
 /// An address of a user who has an item, and how the item is.
@@ -115,7 +124,7 @@ pub(super) fn standing(
         Whose::Contacts(ids) => sql.push("c.id").among(ids),
     };
     sql.push(" AND i.seq").among(seqs).push(" AND c.tenant_id = ").bind(tenant.id);
-    sql.push(&format!(" AND c.kind = {} AND c.bad_since IS NULL", kind as i16));
+    push_reached(&mut sql, kind);
     sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(") AND ");
     push_wants_by(&mut sql, tenant, kind, "c.user_id", "i");
     sql

@@ -68,6 +68,12 @@ pub trait Carrier: Send + Sync + 'static {
         parcel: Self::Parcel,
     ) -> impl Future<Output = Outcome> + Send;
 
+    /// Whether nobody knows that what it is sent to answers: somebody's own choice, for which others are not to wait.
+    fn is_doubted(app: &App, parcel: &Self::Parcel) -> bool {
+        let _ = (app, parcel);
+        false
+    }
+
     /// Makes deliveries, or what will become some, of a part of the log: in the transaction that moves the lane's place.
     fn take(
         txn: &Transaction,

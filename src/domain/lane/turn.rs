@@ -8,7 +8,7 @@ use entity::delivery::{Column as Of, Entity as Deliveries};
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -29,8 +29,14 @@ use crate::telemetry::metrics::Deliveries as Counted;
 
 /// Attempts of a lane that are under way at a time.
 const WIDTH: usize = 16;
+/// Of those, attempts at what may never answer.
+const DOUBTED: usize = 4;
 /// Deliveries that are read at once.
 const BATCH: usize = 200;
+/// Deliveries that have been read, and wait: while what may never answer waits for one of its few places, others are read on and pass it.
+const WAITING: usize = 2 * BATCH;
+/// How long what may never answer is put off where it has waited for too long, in milliseconds.
+const PUT_OFF: Millis = 30_000;
 /// How long what was read waits, until it is read again: what is sent is as of about now.
 const STALE: Duration = Duration::from_secs(2);
 /// How long what came of requests is gathered.
@@ -73,6 +79,7 @@ pub async fn run<C: Carrier>(app: &Arc<App>, id: i64, stop: watch::Receiver<bool
 struct Ready<P> {
     delivery: Delivery,
     parcel: P,
+    read_at: Instant,
 }
 
 /// A delivery that is to be written down.
@@ -109,6 +116,8 @@ struct Turn<C: Carrier> {
     last: Last,
     /// Less than usual where the receiver has asked for it.
     width: usize,
+    /// The places of what may never answer.
+    doubted: Arc<Semaphore>,
     queue: VecDeque<Ready<C::Parcel>>,
     flying: JoinSet<Done>,
     done: Vec<Done>,
@@ -136,6 +145,7 @@ impl<C: Carrier> Turn<C> {
             lease,
             lane,
             width: WIDTH,
+            doubted: Arc::new(Semaphore::new(DOUBTED)),
             queue: VecDeque::new(),
             flying: JoinSet::new(),
             done: Vec::new(),
@@ -160,7 +170,7 @@ impl<C: Carrier> Turn<C> {
                 }
             }
             while self.may_begin()
-                && let Some(ready) = self.queue.pop_front()
+                && let Some(ready) = self.next_place().and_then(|place| self.queue.remove(place))
             {
                 self.begin(ready);
             }
@@ -195,21 +205,42 @@ impl<C: Carrier> Turn<C> {
     }
 
     fn may_begin(&self) -> bool {
-        let may_go_on = !self.is_over() && !*self.stop.borrow() && self.disabled.is_none();
+        // Nobody waits for the last of what may never answer.
+        let is_over = self.is_over() && self.doubted.available_permits() == DOUBTED;
+        let may_go_on = !is_over && !*self.stop.borrow() && self.disabled.is_none();
         let is_open = self.health.is_open(self.app.now());
         let width = if self.health.is_probed() { 1 } else { self.width };
         may_go_on && !is_open && self.lane.state == State::Active && self.flying.len() < width
     }
 
-    /// Whether to look for what is due. What waits for too long is read again.
+    /// Where in the queue what goes out next is: what may never answer has a few places, and none when the turn is over.
+    fn next_place(&self) -> Option<usize> {
+        let has_room = !self.is_over() && self.doubted.available_permits() > 0;
+        self.queue.iter().position(|of| has_room || !C::is_doubted(&self.app, &of.parcel))
+    }
+
+    /// Whether to look for what is due.
     fn wants_more(&mut self) -> bool {
         let Some(looked_at) = self.looked_at else { return true };
-        if looked_at.elapsed() > STALE {
-            for ready in self.queue.drain(..) {
+        self.clear_stale();
+        self.has_room() && (!self.is_idle || self.flying.is_empty() || looked_at.elapsed() >= LOOK)
+    }
+
+    /// Whether more could go out than there is.
+    fn has_room(&self) -> bool {
+        self.may_begin() && self.next_place().is_none() && self.queue.len() < WAITING
+    }
+
+    /// What waits for too long is read again; put off, where it waits for one of the few places.
+    fn clear_stale(&mut self) {
+        while let Some(ready) = self.queue.pop_front_if(|of| of.read_at.elapsed() > STALE) {
+            if C::is_doubted(&self.app, &ready.parcel) {
+                let at = self.app.now();
+                self.done.push(Done { delivery: ready.delivery, at, what: What::Later(at + PUT_OFF) });
+            } else {
                 self.in_hand.remove(&ready.delivery.id);
             }
         }
-        self.queue.is_empty() && (!self.is_idle || self.flying.is_empty() || looked_at.elapsed() >= LOOK)
     }
 
     /// Waits for what may come next, where nothing is under way.
@@ -224,9 +255,9 @@ impl<C: Carrier> Turn<C> {
 
     fn next_at(&self) -> Instant {
         let write_at = self.written_at + if self.done.is_empty() { KEEP } else { GATHER };
-        let is_free = self.queue.is_empty() && self.may_begin();
-        let look_at = self.looked_at.filter(|_| is_free).map(|looked_at| looked_at + LOOK);
-        [look_at, self.stops_at].into_iter().flatten().fold(write_at, Ord::min)
+        let look_at = self.looked_at.filter(|_| self.has_room()).map(|looked_at| looked_at + LOOK);
+        let stale_at = self.queue.front().filter(|_| self.may_begin()).map(|of| of.read_at + STALE);
+        [look_at, stale_at, self.stops_at].into_iter().flatten().fold(write_at, Ord::min)
     }
 
     /// Takes from the log what is new, and reads what is due. False where the lane is not this node's any more.
@@ -254,7 +285,7 @@ impl<C: Carrier> Turn<C> {
             self.in_hand.insert(delivery.id);
             let what = match prepared {
                 Prepared::Ready(parcel) => {
-                    self.queue.push_back(Ready { delivery, parcel });
+                    self.queue.push_back(Ready { delivery, parcel, read_at: Instant::now() });
                     continue;
                 }
                 Prepared::Dropped => What::Dropped,
@@ -267,8 +298,11 @@ impl<C: Carrier> Turn<C> {
 
     fn begin(&mut self, ready: Ready<C::Parcel>) {
         let (app, receiver) = (self.app.clone(), self.receiver.clone());
+        let is_doubted = C::is_doubted(&app, &ready.parcel);
+        let place: Option<OwnedSemaphorePermit> = self.doubted.clone().try_acquire_owned().ok().filter(|_| is_doubted);
         let id = self.tenant.seal.close(Kind::Delivery, 0, ready.delivery.id);
         self.flying.spawn(async move {
+            let _place = place;
             let outcome = C::attempt(&receiver, &app, &id, ready.parcel).await;
             Done { delivery: ready.delivery, at: app.now(), what: What::Answered(outcome) }
         });

@@ -5,7 +5,7 @@ use entity::ids::UserId;
 use entity::lane::Kind;
 use entity::prelude::*;
 use sea_orm::Select;
-use sea_orm::sea_query::ExprTrait;
+use sea_orm::sea_query::{ExprTrait, Func};
 use serde_json::Value;
 
 use crate::app::App;
@@ -19,8 +19,10 @@ use crate::push::{Subscription, address};
 
 /// The most browsers of a user: with another one the oldest goes.
 pub const BROWSERS: usize = 10;
-/// After so many attempts in a row that led nowhere a browser is forgotten.
+/// After so many attempts in a row that led nowhere, over so long a time, in milliseconds, a browser is forgotten. What lasts for less may be
+/// our own network's fault, or that of a key.
 const FAILURES: i64 = 20;
+const FAILING: Millis = 24 * 3_600_000;
 
 /// The browsers of a user, oldest first.
 pub async fn browsers(app: &App, user: UserId) -> Result<Vec<Model>> {
@@ -70,15 +72,18 @@ pub(super) async fn forget(txn: &Transaction, ids: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Notes that nothing was heard where these lead, or that their keys are not taken; forgets those of which that was so too often.
-pub(super) async fn failed(txn: &Transaction, ids: &[i64]) -> Result<()> {
+/// Notes that nothing was heard where these lead, or that their keys are not taken; forgets those of which that was so too often, and for too
+/// long.
+pub(super) async fn failed(txn: &Transaction, ids: &[i64], now: Millis) -> Result<()> {
     for id in ids {
         let of = Contacts::update_many().filter(Column::Id.eq(*id));
+        let of = of.col_expr(Column::BadSince, Func::coalesce([Expr::col(Column::BadSince), Expr::val(now)]).into());
         of.col_expr(Column::Failures, Expr::col(Column::Failures).add(1)).exec(txn).await?;
     }
     for ids in ids.chunks(LIST) {
         let gone = Contacts::delete_many().filter(Column::Id.among(txn, ids));
-        gone.filter(Column::Failures.gte(FAILURES)).exec(txn).await?;
+        let gone = gone.filter(Column::Failures.gte(FAILURES));
+        gone.filter(Column::BadSince.lte(now - FAILING)).exec(txn).await?;
     }
     Ok(())
 }

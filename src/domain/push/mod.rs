@@ -59,6 +59,10 @@ impl Carrier for Pushes {
         }
     }
 
+    fn is_doubted(app: &App, of: &Parcel) -> bool {
+        of.as_ref().is_ok_and(|of| !app.push.is_answered(&of.to))
+    }
+
     async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {
         dispatch::take(txn, app, tenant, lane, part).await
     }
@@ -76,14 +80,14 @@ impl Carrier for Pushes {
         dispatch::prepare(app, tenant, lane, due, |due| message::parcel(tenant, lane, due, now)).await
     }
 
-    async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], _: Millis) -> Result<()> {
+    async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
         let of = |is: &dyn Fn(&Outcome) -> bool| -> Vec<i64> {
             all.iter().filter(|(_, outcome)| is(outcome)).map(|(delivery, _)| delivery.contact_id).collect()
         };
         user::works_again(txn, &of(&|outcome| outcome.error.is_none())).await?;
         browser::forget(txn, &of(&|outcome| outcome.blame == Blame::Contact)).await?;
         let leads_nowhere = |outcome: &Outcome| matches!(outcome.status, None | Some(401 | 403));
-        browser::failed(txn, &of(&|outcome| outcome.blame == Blame::Host && leads_nowhere(outcome))).await
+        browser::failed(txn, &of(&|outcome| outcome.blame == Blame::Host && leads_nowhere(outcome)), now).await
     }
 }
 

@@ -102,6 +102,11 @@ impl Tokens {
             granted = app.wechat.token(&account, Ask::Another).await;
         }
         match granted {
+            // Another one may be had 20 times a day: those who wait for it here are not to ask each by themselves.
+            Ok(of) if Some(of.token.as_str()) == refused => {
+                let told = "WeChat refuses the token that it gives out";
+                Ok(Err(Failure { verdict: Verdict::Token, status: Some(200), told: told.into(), retry_after: None }))
+            }
             Ok(granted) => Ok(Ok(self.keep(app, &lane, granted).await?)),
             Err(failure) => Ok(Err(failure)),
         }

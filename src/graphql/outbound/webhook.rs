@@ -8,6 +8,7 @@ use super::webhook_input::{CreateWebhookEndpointInput, UpdateWebhookEndpointInpu
 use super::{lane_id, opened};
 use crate::domain::lane;
 use crate::domain::webhook::{self, DeliveryState};
+use crate::error::Error;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::scalars::{Instant, int};
@@ -206,7 +207,7 @@ impl WebhookMutation {
         let row = call.tenant.seal.open(Kind::Lane, &id).map_or(0, |(_, row)| row);
         call.audits(ctx, Subject::Endpoint, &[row]);
         let updated = async { webhook::update(call.app, call.tenant, row, &input.change()?).await };
-        Ok(updated.await.map_err(|error| error.within("input"))?.into())
+        Ok(updated.await.map_err(|error| told_of(&id)(error).within("input"))?.into())
     }
 
     /// Gives an endpoint another secret. What is sent is signed with both for 24 hours. ADMIN.
@@ -217,7 +218,7 @@ impl WebhookMutation {
     ) -> Result<RotateWebhookSecretPayload> {
         let (call, row) = named(ctx, &id)?;
         call.audits(ctx, Subject::Endpoint, &[row]);
-        let made = webhook::rotate(call.app, call.tenant, row).await?;
+        let made = webhook::rotate(call.app, call.tenant, row).await.map_err(told_of(&id))?;
         Ok(RotateWebhookSecretPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
     }
 
@@ -230,7 +231,8 @@ impl WebhookMutation {
     ) -> Result<WebhookEndpoint> {
         let (call, row) = named(ctx, &id)?;
         call.audits(ctx, Subject::Endpoint, &[row]);
-        Ok(lane::pause(call.app, call.tenant, lane::Kind::Webhook, row).await?.into())
+        let paused = lane::pause(call.app, call.tenant, lane::Kind::Webhook, row).await;
+        Ok(paused.map_err(told_of(&id))?.into())
     }
 
     /// Sends again what is due: to an endpoint that was paused or disabled, or rests since it has failed. ADMIN.
@@ -241,7 +243,8 @@ impl WebhookMutation {
     ) -> Result<WebhookEndpoint> {
         let (call, row) = named(ctx, &id)?;
         call.audits(ctx, Subject::Endpoint, &[row]);
-        Ok(lane::resume(call.app, call.tenant, lane::Kind::Webhook, row).await?.into())
+        let resumed = lane::resume(call.app, call.tenant, lane::Kind::Webhook, row).await;
+        Ok(resumed.map_err(told_of(&id))?.into())
     }
 
     /// Deletes an endpoint with all that was to be sent, or was sent, to it. ADMIN.
@@ -268,8 +271,16 @@ impl WebhookMutation {
     ) -> Result<OutboundDelivery> {
         let (call, row) = named(ctx, &id)?;
         call.audits(ctx, Subject::Endpoint, &[row]);
-        let pinged = webhook::ping(call.app, call.tenant, row).await?;
+        let pinged = webhook::ping(call.app, call.tenant, row).await.map_err(told_of(&id))?;
         Ok(OutboundDelivery::along(lane::Kind::Webhook, pinged))
+    }
+}
+
+/// Says which endpoint was asked for, where it is that which is not there.
+fn told_of(id: &ID) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::NotFound { what, field, .. } if field.is_empty() => Error::not_found(what, id.as_str()),
+        other => other,
     }
 }
 

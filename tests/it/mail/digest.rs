@@ -43,7 +43,7 @@ async fn later(app: &TestApp, hours: i64) {
 }
 
 /// The titles that a letter lists, in its order, as its text has them: plain letters in the tests.
-fn listed(got: &Got) -> Vec<String> {
+pub fn listed(got: &Got) -> Vec<String> {
     let text = got.raw.split("\r\n\r\n").collect::<Vec<_>>().join("\r\n").replace("=\r\n", "");
     let text = text.split("text/html").next().unwrap().to_owned();
     text.lines().filter(|line| line.starts_with("item ")).map(ToOwned::to_owned).collect()
@@ -206,6 +206,28 @@ on_every_database! {
         app.user("ben").mark("markRead", json!({ "matching": {} })).await;
         later(app, 1).await;
         assert_eq!(letters(&relay), ["ada: 1 unread message"]);
+    }
+
+    async fn what_a_digest_that_was_late_has_told_makes_no_other_one(app) {
+        let relay = start(app, &["ada"]).await;
+        save(app, "ada", json!({ "quiet": { "from": "22:00", "to": "09:00" } })).await;
+        app.admin().announce("news", everyone(), "item 1").await;
+        later(app, 0).await;
+        later(app, 24).await;
+        app.advance(TimeDelta::minutes(30));
+        app.admin().announce("news", everyone(), "item 2").await;
+        settle(app, &Lanes::default()).await;
+        later(app, 1).await;
+        let got = relay.got().pop().unwrap();
+        assert_eq!(listed(&got), ["item 2", "item 1"]);
+        for _ in 0..3 {
+            later(app, 24).await;
+        }
+        assert_eq!(letters(&relay), ["ada: 2 unread messages"], "nothing is new");
+        app.admin().announce("news", everyone(), "item 3").await;
+        later(app, 0).await;
+        later(app, 48).await;
+        assert_eq!(letters(&relay), ["ada: 2 unread messages", "ada: 3 unread messages"]);
     }
 
     async fn who_wants_no_letters_of_a_type_gets_no_digest_of_it(app) {

@@ -165,4 +165,33 @@ on_every_database! {
         assert_eq!(seen["inboxUser"], json!({ "timeZone": null, "quiet": null }));
         assert!(app.service().ask("{ inboxUser(id: \"ben\") { timeZone } }", json!({})).await["inboxUser"].is_null());
     }
+
+    async fn users_say_their_own_hours_and_nobody_elses(app) {
+        let set = "mutation($of: DeliveryHoursInput!, $user: ID) { updateDeliveryHours(input: $of, user: $user) { \
+            viewer { timeZone quiet { from to } digest { at weekday } } inboxUser { timeZone quiet { from to } digest { at weekday } } } }";
+        let hours = json!({ "timeZone": "Europe/Berlin", "quiet": { "from": "22:00", "to": "07:00" }, "digest": { "at": "18:30", "weekday": "FRIDAY" } });
+        let ada = app.user("ada");
+        let done = ada.ask(set, json!({ "of": hours })).await["updateDeliveryHours"].take();
+        assert_eq!(done, json!({ "viewer": hours, "inboxUser": null }));
+        let part = json!({ "timeZone": null, "quiet": null, "digest": { "at": "19:00" }, "clear": ["QUIET"] });
+        let done = ada.ask(set, json!({ "of": part, "user": "ada" })).await["updateDeliveryHours"].take();
+        let now = json!({ "timeZone": "Europe/Berlin", "quiet": null, "digest": { "at": "19:00", "weekday": null } });
+        assert_eq!(done["viewer"], now, "what is left out stays");
+        for (of, user, expected) in [
+            (json!({ "timeZone": "Mars/Olympus" }), "ada", "BAD_USER_INPUT input.timeZone: is no time zone"),
+            (json!({ "quiet": { "from": "22:00", "to": "22:00" } }), "ada", "BAD_USER_INPUT input.quiet.to: must be another time of day"),
+            (json!({ "digest": { "at": "8:00" } }), "ada", "BAD_USER_INPUT input.digest.at: must be a time of day"),
+            (json!({ "timeZone": "UTC", "clear": ["TIME_ZONE"] }), "ada", "BAD_USER_INPUT input.clear: names TIME_ZONE"),
+            (json!({ "timeZone": "UTC" }), "ben", "NOT_FOUND user"),
+        ] {
+            let why = ada.refused(set, json!({ "of": of, "user": user })).await;
+            assert!(why.starts_with(expected), "{why}");
+        }
+        let why = app.service().refused(set, json!({ "of": {} })).await;
+        assert!(why.starts_with("BAD_USER_INPUT user: is required"), "{why}");
+        let done = app.service().ask(set, json!({ "of": { "timeZone": "Asia/Tokyo" }, "user": "ada" })).await;
+        assert_eq!(done["updateDeliveryHours"]["inboxUser"]["timeZone"], "Asia/Tokyo", "what is said last counts");
+        let own = app.user("ada").ask("{ viewer { timeZone digest { at } } }", json!({})).await["viewer"].take();
+        assert_eq!(own, json!({ "timeZone": "Asia/Tokyo", "digest": { "at": "19:00" } }));
+    }
 }

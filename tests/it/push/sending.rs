@@ -1,5 +1,7 @@
 //! What browsers are sent, and what becomes of it.
 
+use std::time::{Duration, Instant};
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use tidings::domain::outbound::Lanes;
@@ -9,8 +11,34 @@ use super::{define, deliveries, save, turn_on, turn_on_with};
 use crate::after::announce;
 use crate::mail::inbox::{address, letters, save_relay};
 use crate::support::relay::Relay;
-use crate::support::{everyone, on_every_database};
+use crate::support::{Kind, PATIENCE, TestApp, everyone, on_every_database, with};
 use crate::webhook::{number, settle};
+
+/// Subscribes ten browsers of each of two users at services that never answer.
+async fn holes(app: &TestApp) -> [Service; 2] {
+    let holes = [Service::start().await, Service::start().await];
+    for (hole, user) in holes.iter().zip(["eve", "mallory"]) {
+        hole.hangs(true);
+        for number in 0..10 {
+            save(&app.user(user), &hole.browser(&number.to_string())).await;
+        }
+    }
+    holes
+}
+
+/// Announces something to everyone, and waits until a service has it for so many browsers. Returns how long that took.
+async fn arrives(app: &TestApp, lanes: &Lanes, service: &Service, title: &str, browsers: usize) -> Duration {
+    let began = Instant::now();
+    app.admin().announce("news", everyone(), title).await;
+    let mut reached = Vec::new();
+    while reached.len() < browsers {
+        lanes.look(&app.app).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        reached.extend(service.reached());
+        assert!(began.elapsed() < PATIENCE, "{reached:?}");
+    }
+    began.elapsed()
+}
 
 on_every_database! {
     async fn a_browser_reads_what_its_user_has_not_seen(app) {
@@ -200,4 +228,79 @@ on_every_database! {
         let refused = app.admin().refused(switch, json!({ "to": "ON" })).await;
         assert!(refused.starts_with("NOT_FOUND"), "{refused}");
     }
+
+    async fn services_that_never_answer_hold_up_no_others(app) {
+        let service = Service::start().await;
+        turn_on(app).await;
+        define(app, "news").await;
+        for user in ["ada", "ben"] {
+            save(&app.user(user), &service.browser(user)).await;
+        }
+        let lanes = Lanes::default();
+        arrives(app, &lanes, &service, "0", 2).await;
+        let holes = holes(app).await;
+        for title in ["1", "2", "3"] {
+            let took = arrives(app, &lanes, &service, title, 2).await;
+            assert!(took < Duration::from_secs(2), "{title}: {took:?}");
+        }
+        let under_way: usize = holes.iter().map(|hole| hole.take().len()).sum();
+        assert!((1..=4).contains(&under_way), "{under_way}");
+        for hole in &holes {
+            hole.hangs(false);
+        }
+    }
+
+    async fn a_browser_is_not_forgotten_for_what_lasts_less_than_a_day(app) {
+        let service = Service::start().await;
+        turn_on(app).await;
+        define(app, "news").await;
+        save(&app.user("ada"), &service.browser("ada")).await;
+        service.answers("ada", 403, None);
+        for title in ["1", "2", "3", "4"] {
+            app.admin().announce("news", everyone(), title).await;
+        }
+        let lanes = Lanes::default();
+        settle(app, &lanes).await;
+        for minutes in [1, 2, 10, 40, 150, 370] {
+            app.advance(TimeDelta::minutes(minutes));
+            settle(app, &lanes).await;
+        }
+        assert_eq!(number(app, "SELECT failures AS many FROM contact").await, 28, "of our own, for all that anybody knows");
+        service.answers("ada", 201, None);
+        app.admin().announce("news", everyone(), "5").await;
+        settle(app, &lanes).await;
+        let known = "SELECT COUNT(*) AS many FROM contact WHERE failures = 0 AND bad_since IS NULL";
+        assert_eq!(number(app, known).await, 1);
+        service.answers("ada", 403, None);
+        for title in ["6", "7", "8"] {
+            app.admin().announce("news", everyone(), title).await;
+        }
+        for minutes in [0, 1, 2, 10, 40, 150, 370, 750, 750] {
+            app.advance(TimeDelta::minutes(minutes));
+            settle(app, &lanes).await;
+        }
+        assert_eq!(number(app, "SELECT COUNT(*) AS many FROM contact").await, 0);
+    }
+}
+
+#[tokio::test]
+async fn what_never_answers_does_not_stop_a_turn_that_ends() {
+    with(Kind::Sqlite, async |app| {
+        let service = Service::start().await;
+        turn_on(app).await;
+        define(app, "news").await;
+        save(&app.user("ada"), &service.browser("ada")).await;
+        let lanes = Lanes::default();
+        arrives(app, &lanes, &service, "first", 1).await;
+        let (_holes, began) = (holes(app).await, Instant::now());
+        for number in 0.. {
+            let took = arrives(app, &lanes, &service, &number.to_string(), 1).await;
+            assert!(took < Duration::from_secs(2), "after {:?}: {took:?}", began.elapsed());
+            if began.elapsed() > Duration::from_secs(22) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    })
+    .await;
 }

@@ -51,6 +51,8 @@ struct Shared {
     got: Mutex<Vec<Got>>,
     /// What it answers to whom, with `Retry-After` where there is one; 201 to all others.
     answers: Mutex<HashMap<String, (u16, Option<u64>)>>,
+    /// It answers nobody.
+    is_hanging: Mutex<bool>,
 }
 
 /// A running one.
@@ -91,6 +93,11 @@ impl Service {
         self.take().into_iter().map(|got| got.browser).collect()
     }
 
+    /// Answers nobody, or everybody again.
+    pub fn hangs(&self, is_hanging: bool) {
+        *self.shared.is_hanging.lock() = is_hanging;
+    }
+
     /// What it answers to a browser's messages from now on.
     pub fn answers(&self, browser: &str, status: u16, retry_after: Option<u64>) {
         self.shared.answers.lock().insert(browser.to_owned(), (status, retry_after));
@@ -110,6 +117,9 @@ async fn take(
     body: Bytes,
 ) -> Response {
     shared.got.lock().push(Got { browser: browser.clone(), headers, body: body.to_vec() });
+    if *shared.is_hanging.lock() {
+        std::future::pending::<()>().await;
+    }
     let (status, retry_after) = shared.answers.lock().get(&browser).copied().unwrap_or((201, None));
     let status = StatusCode::from_u16(status).unwrap();
     match retry_after {

@@ -107,6 +107,14 @@ on_every_database! {
         let replay = "mutation($ids: [ID!]!) { replayOutboundDeliveries(select: { ids: $ids }) { replayedCount } }";
         assert!(stranger().refused(replay, json!({ "ids": [delivery] })).await.starts_with("NOT_FOUND"));
         assert_eq!(look_at(app, &endpoint, "state").await["state"], "ACTIVE");
+        app.admin().ask("mutation($id: ID!) { deleteWebhookEndpoint(id: $id) { deletedId } }", json!({ "id": endpoint.id })).await;
+        let update = "mutation($id: ID!) { updateWebhookEndpoint(id: $id, input: {}) { id } }".to_owned();
+        let others = ["pauseWebhookEndpoint", "resumeWebhookEndpoint", "testWebhookEndpoint"];
+        let others = others.map(|act| format!("mutation($id: ID!) {{ {act}(id: $id) {{ id }} }}"));
+        for query in others.iter().chain([&update]) {
+            let why = app.admin().refused(query, json!({ "id": endpoint.id })).await;
+            assert!(why.contains(&format!("no webhook endpoint {}", endpoint.id)), "{query}: {why}");
+        }
     }
 
     async fn deliveries_are_listed_newest_first_and_filtered(app) {

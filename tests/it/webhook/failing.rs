@@ -221,6 +221,16 @@ on_every_database! {
         asked().await;
         settle(app, &Lanes::default()).await;
         assert_eq!(receiver.take().len(), 10, "nobody tries a ping again");
+        let delete = "mutation($id: ID!) { deleteWebhookEndpoint(id: $id) { deletedId } }";
+        app.admin().ask(delete, json!({ "id": endpoint.id })).await;
+        for _ in 1..10 {
+            let other = create(app, &receiver.url, json!({})).await;
+            app.admin().ask(ping, json!({ "id": other.id })).await;
+            app.admin().ask(delete, json!({ "id": other.id })).await;
+        }
+        let other = create(app, &receiver.url, json!({})).await;
+        let (_, answer) = app.admin().send(ping, json!({ "id": other.id })).await;
+        assert_eq!(answer["errors"][0]["extensions"]["code"], "RATE_LIMITED", "those of endpoints that are gone count: {answer}");
     }
 }
 

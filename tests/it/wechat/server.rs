@@ -32,6 +32,8 @@ struct Shared {
     token: Mutex<usize>,
     /// It refuses the token of this number, and still gives it out.
     revoked: Mutex<Option<usize>>,
+    /// It gives out no other one, whoever wants it.
+    is_stuck: Mutex<bool>,
     next: Mutex<VecDeque<Answer>>,
     to: Mutex<HashMap<String, Answer>>,
     token_answer: Mutex<Option<Answer>>,
@@ -91,6 +93,11 @@ impl Server {
         *self.shared.revoked.lock() = Some(*self.shared.token.lock());
     }
 
+    /// From now on it gives out the token that counts, also to who wants another one: they have had too many.
+    pub fn stick(&self) {
+        *self.shared.is_stuck.lock() = true;
+    }
+
     /// What it answers to the next messages.
     pub fn answers_next(&self, next: impl IntoIterator<Item = Answer>) {
         self.shared.next.lock().extend(next);
@@ -130,7 +137,7 @@ async fn token(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
         return answer(of);
     }
     let mut number = shared.token.lock();
-    *number += usize::from(wants_another);
+    *number += usize::from(wants_another && !*shared.is_stuck.lock());
     Json(json!({ "access_token": format!("token-{number}"), "expires_in": 7200 })).into_response()
 }
 

@@ -106,4 +106,18 @@ on_every_database! {
         settle(&node, &Lanes::default()).await;
         assert_eq!(server.take().len(), 20);
     }
+
+    async fn one_that_is_refused_and_given_out_again_is_not_asked_for_by_each(app) {
+        let (server, node) = furnished(app, &USERS).await;
+        announce(&node, "1").await;
+        server.take();
+        server.revoke();
+        server.stick();
+        announce(&node, "2").await;
+        let another = server.asked().into_iter().filter(|wants_another| *wants_another).count();
+        assert!((1..=3).contains(&another), "{another} times, of 20 a day");
+        let failing = look_at(&node, "lastError restingUntil").await;
+        assert!(failing["restingUntil"].is_string(), "{failing}");
+        assert_eq!(failing["lastError"], "WeChat refuses the token that it gives out");
+    }
 }

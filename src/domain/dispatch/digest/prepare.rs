@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use entity::digest::{Column, Entity as Digests};
 use entity::ids::{Seq, UserId};
 use entity::notification::{Column as Published, Entity as Notifications};
 use entity::prelude::*;
@@ -9,6 +10,7 @@ use entity::prelude::*;
 use super::statement::{Reader, Unread, readers, unread};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::transaction;
 use crate::domain::inbox::sync;
 use crate::domain::lane::{Delivery, Lane, Prepared};
 use crate::domain::notification::{self, Status};
@@ -52,6 +54,7 @@ pub async fn prepare<P>(
     for due in due.chunks(DELIVERIES) {
         let now = app.now();
         let shelf = Shelf::read(app, tenant, lane, due, now).await?;
+        let mut late = Vec::new();
         for of in due {
             prepared.push(match shelf.readers.get(&of.contact_id) {
                 None => Prepared::Dropped,
@@ -59,11 +62,16 @@ pub async fn prepare<P>(
                     Some(until) => Prepared::Later(until),
                     None => match shelf.digest(reader, of) {
                         None => Prepared::Dropped,
-                        Some(digest) => Prepared::Ready(write(&digest)?),
+                        Some(digest) => {
+                            late.extend(of.seq.filter(|seq| *seq < shelf.upto).map(|_| digest.user));
+                            Prepared::Ready(write(&digest)?)
+                        }
                     },
                 },
             });
         }
+        // What came between the hour and the attempt is told with it, and makes no other one.
+        told_up_to(app, tenant, lane, &late, shelf.upto).await?;
     }
     Ok(prepared)
 }
@@ -76,6 +84,8 @@ struct Shelf {
     items: HashMap<UserId, Vec<Unread>>,
     /// Of what is shown.
     contents: HashMap<Seq, Content>,
+    /// Up to where in the log their inboxes were looked at.
+    upto: Seq,
 }
 
 impl Shelf {
@@ -86,7 +96,7 @@ impl Shelf {
         let mut users: Vec<UserId> = readers.iter().map(|of| of.user_id).collect();
         users.sort_unstable();
         users.dedup();
-        sync::caught_up(app, tenant, &users).await?;
+        let upto = sync::caught_up(app, tenant, &users).await?;
         let mut items: HashMap<UserId, Vec<Unread>> = HashMap::new();
         for item in unread(db, tenant, lane.kind, &users, ITEMS, now).rows::<Unread>(db).await? {
             items.entry(item.user_id).or_default().push(item);
@@ -95,7 +105,7 @@ impl Shelf {
         seqs.sort_unstable();
         seqs.dedup();
         let contents = contents(app, tenant, &seqs, now).await?;
-        Ok(Self { readers: readers.into_iter().map(|of| (of.contact_id, of)).collect(), items, contents })
+        Ok(Self { readers: readers.into_iter().map(|of| (of.contact_id, of)).collect(), items, contents, upto })
     }
 
     /// Nothing where there is nothing new.
@@ -114,6 +124,19 @@ impl Shelf {
             many: usize::try_from(newest.many).unwrap_or_default().saturating_sub(gone),
         })
     }
+}
+
+/// Notes that users are told of what is unread up to a place in the log.
+async fn told_up_to(app: &App, tenant: &Tenant, lane: &Lane, users: &[UserId], upto: Seq) -> Result<()> {
+    if users.is_empty() {
+        return Ok(());
+    }
+    transaction!(app.db, |txn| {
+        let of = Digests::update_of_tenant(tenant.id).filter(Column::LaneId.eq(lane.id));
+        let of = of.filter(Column::UserId.among(txn, users)).filter(Column::UptoSeq.lt(upto));
+        of.col_expr(Column::UptoSeq, Expr::val(upto)).exec(txn).await?;
+        Ok(())
+    })
 }
 
 /// What publications show that have not been taken back a moment ago, by their places in the log.
