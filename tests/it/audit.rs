@@ -120,7 +120,7 @@ const ACTS: [(&str, &str, &str); 44] = [
     ("admin", "deleteWebhookEndpoint(id: $hook) { deletedId }", "ENDPOINT $hook"),
     (
         "admin",
-        "saveMailRelay(input: { url: \"smtp://MARKER@127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id }",
+        "saveMailRelay(input: { url: \"smtp://127.0.0.1:1?tls=none\", from: \"marker@b.example\" }) { id }",
         "TENANT -",
     ),
     ("admin", "switchMailRelay(to: OFF) { id }", "TENANT -"),
