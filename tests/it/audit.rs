@@ -31,7 +31,7 @@ async fn entries(app: &TestApp) -> Vec<audit_entry::Model> {
 }
 
 /// What a service or an operator does, and what the log says of it, behind the role. `$sent` is something that was sent, `$hook` an
-/// endpoint and `$item` an item of ada's.
+/// endpoint, `$item` an item of ada's and `$who` the role, so that neither finds done what it is to do.
 const ACTS: [(&str, &str, &str); 44] = [
     (
         "service admin",
@@ -57,33 +57,33 @@ const ACTS: [(&str, &str, &str); 44] = [
     ("admin", "saveViewCode(code: \"chat\", open: true) { code }", "VIEW_CODE chat"),
     ("admin", "deleteViewCode(code: \"chat\") { deletedCode }", "VIEW_CODE chat"),
     ("admin", "saveDefaultPreferences(types: [{ code: \"news\", enabled: true }]) { types { code } }", "TENANT -"),
-    ("service admin", "saveUserGroup(code: \"staff\", title: \"MARKER\") { code }", "GROUP staff"),
-    ("service admin", "addUserGroupMembers(code: \"staff\", users: [\"ada\", \"ben\"]) { code }", "GROUP staff"),
-    ("service admin", "removeUserGroupMembers(code: \"staff\", users: [\"ben\"]) { code }", "GROUP staff"),
+    ("service admin", "saveUserGroup(code: \"staff-$who\", title: \"MARKER\") { code }", "GROUP staff-$who"),
+    ("service admin", "addUserGroupMembers(code: \"staff-$who\", users: [\"ada\", \"ben\"]) { code }", "GROUP staff-$who"),
+    ("service admin", "removeUserGroupMembers(code: \"staff-$who\", users: [\"ben\"]) { code }", "GROUP staff-$who"),
     (
         "service admin",
-        "subscribeTopic(input: { target: { type: \"item\", externalId: \"7\" }, what: { actions: [\"like\"] }, who: { group: \"staff\" } }) { createdCount }",
-        "GROUP staff",
+        "subscribeTopic(input: { target: { type: \"item\", externalId: \"7-$who\" }, what: { actions: [\"like\"] }, who: { group: \"staff-$who\" } }) { createdCount }",
+        "GROUP staff-$who",
     ),
     (
         "service admin",
-        "unsubscribeTopic(input: { target: { type: \"item\", externalId: \"7\" }, what: { everything: true }, who: { group: \"staff\" } }) { removedCount }",
-        "GROUP staff",
+        "unsubscribeTopic(input: { target: { type: \"item\", externalId: \"7-$who\" }, what: { everything: true }, who: { group: \"staff-$who\" } }) { removedCount }",
+        "GROUP staff-$who",
     ),
-    ("service admin", "deleteUserGroup(code: \"staff\") { deletedId }", "GROUP staff"),
+    ("service admin", "deleteUserGroup(code: \"staff-$who\") { deletedId }", "GROUP staff-$who"),
     ("service admin", "saveUserProfiles(inputs: [{ id: \"ada\", name: \"MARKER\" }]) { id }", "USER ada"),
     (
         "service admin",
-        "subscribeTopic(input: { target: { type: \"item\", externalId: \"8\" }, what: { actions: [\"like\"] }, who: { user: \"ada\" } }) { createdCount }",
+        "subscribeTopic(input: { target: { type: \"item\", externalId: \"8-$who\" }, what: { actions: [\"like\"] }, who: { user: \"ada\" } }) { createdCount }",
         "USER ada",
     ),
     (
         "service admin",
-        "unsubscribeTopic(input: { target: { type: \"item\", externalId: \"8\" }, what: { actions: [\"like\"] }, who: { user: \"ada\" } }) { removedCount }",
+        "unsubscribeTopic(input: { target: { type: \"item\", externalId: \"8-$who\" }, what: { actions: [\"like\"] }, who: { user: \"ada\" } }) { removedCount }",
         "USER ada",
     ),
-    ("service admin", "followUser(user: \"ben\", follower: \"ada\") { user { id } }", "USER ada"),
-    ("service admin", "unfollowUser(user: \"ben\", follower: \"ada\") { user { id } }", "USER ada"),
+    ("service admin", "followUser(user: \"ben-$who\", follower: \"ada\") { user { id } }", "USER ada"),
+    ("service admin", "unfollowUser(user: \"ben-$who\", follower: \"ada\") { user { id } }", "USER ada"),
     (
         "service admin",
         "updatePreferences(types: [{ code: \"news\", enabled: true }], user: \"ada\") { preferences { types { code } } }",
@@ -120,7 +120,7 @@ const ACTS: [(&str, &str, &str); 44] = [
     ("admin", "deleteWebhookEndpoint(id: $hook) { deletedId }", "ENDPOINT $hook"),
     (
         "admin",
-        "saveMailRelay(input: { url: \"smtp://MARKER@127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id }",
+        "saveMailRelay(input: { url: \"smtp://127.0.0.1:1?tls=none\", from: \"marker@b.example\" }) { id }",
         "TENANT -",
     ),
     ("admin", "switchMailRelay(to: OFF) { id }", "TENANT -"),
@@ -154,14 +154,16 @@ on_every_database! {
                     app.user("ada").mark(before, json!({ "ids": [item] })).await;
                 }
                 if call.contains("deleteUserGroup") || call.contains("UserGroupMembers") || call.contains("group:") {
-                    app.service().ask("mutation { saveUserGroup(code: \"staff\") { code } }", json!({})).await;
+                    let make = "mutation($code: String!) { saveUserGroup(code: $code) { code } }";
+                    app.service().ask(make, json!({ "code": format!("staff-{role}") })).await;
                 }
                 if call.contains("removeUserGroupMembers") {
-                    app.service().ask("mutation { addUserGroupMembers(code: \"staff\", users: [\"ben\"]) { code } }", json!({})).await;
+                    let add = "mutation($code: String!) { addUserGroupMembers(code: $code, users: [\"ben\"]) { code } }";
+                    app.service().ask(add, json!({ "code": format!("staff-{role}") })).await;
                 }
                 let fill = |text: &str| {
                     let texts = [("$sent", &notification), ("$hook", &hook), ("$item", &item)];
-                    texts.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, &value.to_string()))
+                    texts.iter().fold(text.replace("$who", role), |text, (name, value)| text.replace(name, &value.to_string()))
                 };
                 app.advance(TimeDelta::seconds(1));
                 let since = json!({ "since": app.now().to_rfc3339() });
