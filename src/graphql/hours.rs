@@ -2,6 +2,7 @@
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
 use chrono_tz::Tz;
+use entity::audit_entry;
 
 use super::account::Subject;
 use super::context::Call;
@@ -179,6 +180,7 @@ impl HoursMutation {
     ) -> async_graphql::Result<DeliveryHoursPayload> {
         let call = Call::of(ctx);
         let row = call.subject("user", user.as_ref()).await?;
+        call.audits(ctx, audit_entry::Subject::User, &[row]);
         let change = input.change(call.named("user", user.as_ref())?).map_err(|error| error.within("input"))?;
         user::save(call.app, call.tenant, vec![change]).await?;
         Ok(DeliveryHoursPayload { subject: Subject(Some(row)) })

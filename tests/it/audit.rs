@@ -32,7 +32,7 @@ async fn entries(app: &TestApp) -> Vec<audit_entry::Model> {
 
 /// What a service or an operator does, and what the log says of it, behind the role. `$sent` is something that was sent, `$hook` an
 /// endpoint, `$item` an item of ada's and `$who` the role, so that neither finds done what it is to do.
-const ACTS: [(&str, &str, &str); 44] = [
+const ACTS: [(&str, &str, &str); 45] = [
     (
         "service admin",
         "sendAnnouncement(input: { type: \"news\", audience: { everyone: true }, content: { title: \"MARKER\" } }) { replayed }",
@@ -88,6 +88,11 @@ const ACTS: [(&str, &str, &str); 44] = [
         "service admin",
         "updatePreferences(types: [{ code: \"news\", enabled: true }], user: \"ada\") { preferences { types { code } } }",
         "USER ada",
+    ),
+    (
+        "service admin",
+        "updateDeliveryHours(input: { timeZone: \"Asia/Tokyo\" }, user: \"ada-$who\") { inboxUser { user { id } } }",
+        "USER ada-$who",
     ),
     ("service", "markRead(select: { ids: [$item] }, user: \"ada\") { changedCount }", "USER ada"),
     ("service", "markUnread(select: { ids: [$item] }, user: \"ada\") { changedCount }", "USER ada"),
