@@ -44,7 +44,8 @@ pub struct Row {
 /// The rows come in any order: PostgreSQL and SQLite would sort all that is shown.
 ///
 /// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
-/// merged. So a page costs the number of types, never the length of the inbox. Filters by what is in the notification
+/// merged. So a page costs the number of types, never the length of the inbox; what has expired and was not swept yet, which is
+/// done every hour, is passed over in the index. Filters by what is in the notification
 /// (kind, target, action, sender) probe it for each item that is passed over, of which there are 1,000 at the most.
 pub fn statement(
     app: &App,
