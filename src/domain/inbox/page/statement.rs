@@ -6,6 +6,7 @@ use std::sync::Arc;
 use entity::ids::{Seq, TypeId, UserId};
 use entity::notification::Kind;
 use entity::prelude::FromQueryResult;
+use sea_orm::DbBackend;
 
 use super::window::{End, Filter, Way, Window};
 use crate::app::App;
@@ -23,6 +24,9 @@ const PASSED_OVER: i64 = 1_000;
 
 /// Pages that a walk along the inbox looks at, for one that it is to find.
 const PAGES: i64 = 3;
+
+/// What is read of an item along the way.
+const WALKED: &str = "i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archived_at, i.expires_at";
 
 /// One of the items; each row says, too, where the inbox stands. There is one row at least, without an item where there is none.
 #[derive(Debug, FromQueryResult)]
@@ -90,22 +94,56 @@ impl Part<'_> {
 
     /// Adds the standing `h` and, along the inbox, its items `i`.
     fn push_walk(self, sql: &mut Sql) {
-        let (order, last) = (self.order(), PAGES * self.page());
         sql.push(", i.walked_to FROM (");
         standing::push(sql, self.tenant, &[self.user], self.reach, &|_, _| {});
-        sql.push(") h LEFT JOIN (SELECT i.*, CASE WHEN i.place = ")
-            .bind(last)
-            .push(" THEN i.seq END AS walked_to FROM (");
-        sql.push(&format!("SELECT i.*, ROW_NUMBER() OVER (ORDER BY i.seq {order}) AS place FROM ("));
-        sql.push(
-            "SELECT i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archived_at, i.expires_at FROM inbox_item i ",
-        );
-        sql.push("WHERE i.user_id = ").bind(self.user);
-        self.push_window(sql);
+        sql.push(") h LEFT JOIN (");
+        if sql.backend() == DbBackend::Sqlite {
+            self.push_bounded(sql);
+        } else {
+            self.push_numbered(sql);
+        }
+        sql.push(&format!(" ORDER BY i.seq {} LIMIT ", self.order())).bind(self.page());
+        sql.push(") i ON i.user_id = h.h_user_id");
+    }
+
+    /// Adds the items along the inbox, of which each has its place.
+    fn push_numbered(self, sql: &mut Sql) {
+        let (order, last) = (self.order(), PAGES * self.page());
+        sql.push("SELECT i.*, CASE WHEN i.place = ").bind(last).push(" THEN i.seq END AS walked_to FROM (");
+        sql.push(&format!("SELECT i.*, ROW_NUMBER() OVER (ORDER BY i.seq {order}) AS place FROM (SELECT "));
+        sql.push(WALKED);
+        self.push_inbox(sql);
         sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(last).push(") i) i WHERE ");
         push_shown(sql, self.filter.side, self.app.now());
         sql.push(" OR i.place = ").bind(last);
-        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(self.page()).push(") i ON i.user_id = h.h_user_id");
+    }
+
+    /// Adds the items along the inbox as far as the last place. SQLite would number all that it may look at, and sort that twice.
+    fn push_bounded(self, sql: &mut Sql) {
+        let order = self.order();
+        let push_last = |sql: &mut Sql| {
+            sql.push("(SELECT i.seq");
+            self.push_inbox(sql);
+            sql.push(&format!(" ORDER BY i.seq {order} LIMIT 1 OFFSET ")).bind(PAGES * self.page() - 1).push(")");
+        };
+        sql.push("SELECT ").push(WALKED).push(", CASE WHEN i.seq = ");
+        push_last(sql);
+        sql.push(" THEN i.seq END AS walked_to");
+        self.push_inbox(sql);
+        let (side, end) = if self.window.end == End::Newest { (">=", 0) } else { ("<=", i64::MAX) };
+        sql.push(&format!(" AND i.seq {side} COALESCE("));
+        push_last(sql);
+        sql.push(&format!(", {end}) AND ("));
+        push_shown(sql, self.filter.side, self.app.now());
+        sql.push(" OR i.seq = ");
+        push_last(sql);
+        sql.push(")");
+    }
+
+    /// Adds that items `i` are of the part of the user's inbox.
+    fn push_inbox(self, sql: &mut Sql) {
+        sql.push(" FROM inbox_item i WHERE i.user_id = ").bind(self.user);
+        self.push_window(sql);
     }
 
     /// Adds the standing `h` and, by the ranges of types and states, its items `i`.
