@@ -45,6 +45,14 @@ on_every_database! {
         }
         let (all, changed) = app.statements_of(ada.mark("markRead", json!({ "matching": {} }))).await;
         assert!(changed == 16 && all <= 8, "{changed}, {all} statements");
+        let see = "mutation { markSeen { changedCount } }";
+        let (seen, _) = app.statements_of(ada.ask(see, json!({}))).await;
+        assert!(seen <= 4, "{seen} statements");
+        app.admin().define(json!({ "code": "feed", "title": "Feed", "readPolicy": "AUTO" })).await;
+        app.service().message("feed", "ada", "hello").await;
+        ada.overview().await;
+        let (seen, answer) = app.statements_of(ada.ask(see, json!({}))).await;
+        assert!(answer["markSeen"]["changedCount"] == 1 && seen <= 7, "{seen} statements");
     }
 
     async fn an_overview_is_brought_to_what_is_marked_and_not_read_again(app) {
