@@ -17,7 +17,7 @@ use super::catalogue::{Catalogue, current, raise_version};
 use super::inbox::sync;
 use super::tenant::Tenant;
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::catalogue::{MessageType, no_type};
@@ -144,25 +144,32 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, changes: &Changes)
     }
     let changes = resolve(app, tenant, &catalogue, changes).await?;
     sync::brought_near(app, tenant, &[user]).await?;
-    let own_actions = || Own::of_user(user).filter(Column::Scope.eq(Scope::Action));
     let columns = [Column::UserId, Column::Scope, Column::SubjectId, Column::Enabled];
     transaction!(app.db, |txn| {
         sync::within(txn, tenant, &[user], app.now()).await?;
         txn.tell(Notice::changed(tenant.id, &[user]));
-        let before = own_actions().count_rows(txn).await?;
+        let before = own_actions(txn, user, &changes).await?;
         for (scope, subjects) in subjects(&changes) {
             let named = Column::Scope.eq(scope).and(Column::SubjectId.among(txn, &subjects));
             Own::delete_of_user(user).filter(named).exec(txn).await?;
         }
         let row = |(scope, subject, on): (Scope, i64, bool)| [user.into(), scope.into(), subject.into(), on.into()];
         insert(txn, columns, switches(&changes).map(row).collect(), Existing::Kept).await?;
-        let after = own_actions().count_rows(txn).await?;
+        let after = own_actions(txn, user, &changes).await?;
         if after > before && usize::try_from(after).is_ok_and(|many| many > CHANGES) {
             let message = format!("a user has at most {CHANGES} preferences of actions: put some back to the default");
             return Err(Error::Conflict(message));
         }
         Ok(())
     })
+}
+
+/// How many actions a user has preferences of; 0 where changes say nothing of any, and it stays as it is.
+async fn own_actions(txn: &Transaction, user: UserId, changes: &Resolved) -> Result<i64> {
+    if changes.keys().all(|(scope, _)| *scope != Scope::Action) {
+        return Ok(0);
+    }
+    Ok(Own::of_user(user).filter(Column::Scope.eq(Scope::Action)).count_rows(txn).await?)
 }
 
 /// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.

@@ -15,7 +15,7 @@ use super::context::{Call, STAFF};
 use super::event::NOBODY;
 use super::hours::{DigestTime, QuietHours};
 use super::inbox::{InboxFilter, InboxItem, Items, inbox_page};
-use super::overview::{Overview, wish};
+use super::overview::{Overview, etag as overview_etag, wish};
 use super::plain::Plain;
 use super::poll::Readings;
 use super::preference::Preferences;
@@ -168,6 +168,22 @@ impl<Of: Side> Account<Of> {
         let overview = self.siblings.overview(call, self.row, wish).boxed().await?;
         Readings::note(ctx, &overview);
         Ok(Overview(Arc::new(overview)))
+    }
+
+    /// The overview, or null where it still is the one of this `etag`: for clients that ask again and again, who are sent nothing where nothing has
+    /// changed. What is asked for has to be the same as when the `etag` was given: the same `types` and `cap`, and with `unseen`, `total` and
+    /// `views` or without.
+    async fn overview_unless(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Of the overview that is known, as its `etag` says.")] etag: String,
+        #[graphql(desc = "Codes of message types: only these; all where it is left out.")] types: Option<Vec<String>>,
+        #[graphql(desc = "Where counts stop, at least 1; they are exact where it is left out.")] cap: Option<i32>,
+    ) -> Option<Result<Overview>> {
+        match self.overview(ctx, types, cap).await {
+            Ok(Overview(of)) if overview_etag(&of) == etag => None,
+            found => Some(found),
+        }
     }
 
     /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks

@@ -8,6 +8,7 @@ use async_graphql_value::Value as Written;
 use entity::ids::ChannelId;
 
 use super::context::Call;
+use super::plain::{Plain, Row};
 use crate::error::{Error, Result};
 use crate::model::seal::Kind;
 use crate::model::slice::{End, Slice};
@@ -55,13 +56,13 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Nam
     }
 
     /// What the page holds, each with its cursor.
-    async fn edges(&self) -> &[Edge<String, Node, EmptyFields, Name>] {
-        &self.edges
+    async fn edges(&self) -> Row<Plain<&Edge<String, Node, EmptyFields, Name>>> {
+        Row(self.edges.iter().map(Plain).collect())
     }
 
     /// The same without cursors.
-    async fn nodes(&self) -> Vec<&Node> {
-        self.edges.iter().map(|edge| &edge.node).collect()
+    async fn nodes(&self) -> Row<&Node> {
+        Row(self.edges.iter().map(|edge| &edge.node).collect())
     }
 }
 

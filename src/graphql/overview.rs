@@ -9,7 +9,7 @@ use super::catalogue::MessageType;
 use super::connection::size;
 use super::context::Call;
 use super::inbox::InboxItem;
-use super::plain::Plain;
+use super::plain::{Plain, Row};
 use super::scalars::int;
 use super::view::View;
 use crate::domain::overview::{self, Wish};
@@ -74,8 +74,8 @@ impl Overview {
     }
 
     /// In catalogue order; a type without items is listed with 0 and no latest item.
-    async fn types(&self) -> Vec<Plain<TypeOverview<'_>>> {
-        self.0.types.iter().map(TypeOverview).map(Plain).collect()
+    async fn types(&self) -> Row<Plain<TypeOverview<'_>>> {
+        Row(self.0.types.iter().map(TypeOverview).map(Plain).collect())
     }
 
     /// Inbox (the types asked for) and views together.
@@ -93,10 +93,21 @@ impl Overview {
         Ok(views.cloned().map(View).map(Plain).collect())
     }
 
+    /// What this overview is told from others by, for `overviewUnless`: another one as soon as any of its fields shows something else, of types,
+    /// items, senders and views as well, but for `cursor`; the same again where they show the same again.
+    async fn etag(&self) -> String {
+        etag(&self.0)
+    }
+
     /// Where the inbox stands: all that was published before is in it.
     async fn cursor(&self, ctx: &Context<'_>) -> String {
         Call::of(ctx).tenant.seal.close(Kind::Cursor, self.0.user.0, self.0.cursor.0)
     }
+}
+
+/// As clients keep it.
+pub fn etag(of: &overview::Overview) -> String {
+    format!("{:016x}", of.tag())
 }
 
 /// One type of an overview.

@@ -1,6 +1,8 @@
 //! Objects whose fields wait for nothing.
 
 use std::borrow::Cow;
+use std::pin::pin;
+use std::task::Poll;
 
 use super::budget::Budget;
 use async_graphql::indexmap::IndexMap;
@@ -8,6 +10,8 @@ use async_graphql::parser::types::{Field, Selection};
 use async_graphql::registry::Registry;
 use async_graphql::resolver_utils::resolve_container;
 use async_graphql::{ContainerType, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
+use futures_util::future::try_join_all;
+use futures_util::poll;
 
 /// An object whose fields are resolved one after the other, where they stand.
 ///
@@ -51,6 +55,45 @@ impl<T: ContainerType> OutputType for Plain<T> {
             object.insert(key, value);
         }
         Ok(Value::Object(object))
+    }
+}
+
+/// A list whose items are resolved one after the other, where they stand, as long as none of them waits for anything; what is left then is
+/// resolved at once.
+pub struct Row<T>(pub Vec<T>);
+
+impl<T: OutputType> OutputType for Row<T> {
+    fn type_name() -> Cow<'static, str> {
+        Vec::<T>::type_name()
+    }
+
+    fn qualified_type_name() -> String {
+        Vec::<T>::qualified_type_name()
+    }
+
+    fn create_type_info(registry: &mut Registry) -> String {
+        Vec::<T>::create_type_info(registry)
+    }
+
+    async fn resolve(&self, ctx: &ContextSelectionSet<'_>, field: &Positioned<Field>) -> ServerResult<Value> {
+        let resolved = async |(place, item): (usize, &T)| {
+            let ctx = ctx.with_index(place);
+            item.resolve(&ctx, field).await.map_err(|error| ctx.set_error_path(error))
+        };
+        let mut values = Vec::with_capacity(self.0.len());
+        let mut items = self.0.iter().enumerate();
+        for item in items.by_ref() {
+            let mut work = pin!(resolved(item));
+            match poll!(work.as_mut()) {
+                Poll::Ready(value) => values.push(value?),
+                Poll::Pending => {
+                    values.push(work.await?);
+                    break;
+                }
+            }
+        }
+        values.extend(try_join_all(items.map(resolved)).await?);
+        Ok(Value::List(values))
     }
 }
 

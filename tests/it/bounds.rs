@@ -1,6 +1,10 @@
 //! More of everything than fits into one statement, and the limits of what may be kept.
 
+use sea_orm::{ConnectionTrait, DbBackend};
 use serde_json::{Value, json};
+use tidings::domain::inbox::page::{End, Filter, Way, Window, statement};
+use tidings::domain::inbox::standing::Reach;
+use tidings::domain::{catalogue, tenant, user};
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -16,6 +20,19 @@ async fn retract_by_hand(app: &TestApp, (from, to): (usize, usize), at: usize) {
     app.by_hand(&format!("INSERT INTO amendment (tenant_id, seq, subject_seq) SELECT t.id, {at} + {number}, {from} + {number} \
         FROM tenant t, {digits} a, {digits} b, {digits} c, {digits} e, {digits} f, {digits} g WHERE {number} <= {to} - {from}")).await;
     app.by_hand(&format!("UPDATE tenant SET last_seq = {0}, amended_seq = {0}", at + to - from)).await;
+}
+
+/// Puts so many items on top of a user's inbox, in a state and with an expiry, as if they had come long ago.
+async fn insert_by_hand(app: &TestApp, user: &str, (state, expires): (&str, &str), many: usize) {
+    let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL \
+        SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+    let number = "(1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d)";
+    app.by_hand(&format!("INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) \
+        SELECT u.id, t.last_seq + {number}, (SELECT m.id FROM message_type m WHERE m.tenant_id = t.id), {state}, {expires} \
+        FROM users u JOIN tenant t ON t.id = u.tenant_id, {digits} a, {digits} b, {digits} c, {digits} e \
+        WHERE u.external_id = '{user}' AND {number} <= {many}")).await;
+    app.by_hand(&format!("UPDATE tenant SET last_seq = last_seq + {many}")).await;
+    app.by_hand("UPDATE users SET cursor_seq = (SELECT t.last_seq FROM tenant t WHERE t.id = users.tenant_id)").await;
 }
 
 /// Sends whatever the inputs say, a thousand at a time.
@@ -181,6 +198,38 @@ on_every_database! {
         prefer(&ada, 0..1, None).await.unwrap();
         app.service().remind("comment", "2", "a0", None, "hello").await;
         prefer(&ada, 0..1, Some(false)).await.unwrap();
+    }
+
+    async fn a_list_goes_on_below_ten_thousand_that_are_archived_or_have_expired(app) {
+        app.admin().define_type("chat").await;
+        send(app, (0..25).map(|_| message("ada", "chat", None)).collect()).await;
+        let ada = app.user("ada");
+        let page = "{ viewer { inbox(first: 20) { nodes { id } pageInfo { hasNextPage } } } }";
+        let (walked, first) = app.statements_of(ada.ask(page, json!({}))).await;
+        assert_eq!((walked, &first["viewer"]["inbox"]["pageInfo"]["hasNextPage"]), (1, &json!(true)));
+        // Archived, and expired before anybody has swept it.
+        for (state, expires) in [("2", "NULL"), ("0", "1")] {
+            insert_by_hand(app, "ada", (state, expires), 10_000).await;
+            let (ranges, below) = app.statements_of(ada.ask(page, json!({}))).await;
+            assert_eq!((ranges, &below), (2, &first));
+        }
+        if app.app.db.backend() != DbBackend::Postgres {
+            return;
+        }
+        let tenant = tenant::named(&app.app, "acme").await.unwrap();
+        let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
+        let catalogue = catalogue::current(&app.app, &tenant).await.unwrap();
+        let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
+        let asked = (&Filter::default(), Way::Walk);
+        let mut walk = statement(&app.app, &tenant, user, asked, window, (&catalogue, Reach::End)).into_statement();
+        walk.sql = format!("EXPLAIN (ANALYZE, TIMING OFF) {}", walk.sql);
+        let plan = app.app.db.read.query_all_raw(walk).await.unwrap();
+        let lines = plan.iter().map(|row| row.try_get_by_index::<String>(0).unwrap());
+        let rows = lines.filter(|line| line.contains(" on inbox_item")).map(|line| {
+            let many = line.split("(actual rows=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+            many.parse::<usize>().unwrap()
+        });
+        assert_eq!(rows.max(), Some(63), "three pages, and no further");
     }
 
     async fn amendments_are_looked_at_in_steps_and_not_at_all_where_they_concern_nobody(app) {

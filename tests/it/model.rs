@@ -15,6 +15,7 @@ mod log;
 mod op;
 mod request;
 mod switches;
+mod tags;
 mod views;
 
 use proptest::strategy::{Strategy, ValueTree};
@@ -88,6 +89,7 @@ async fn play(app: (&TestApp, &TestApp), mix: Mix, tenant: &str, steps: &[Step])
         match mix {
             Mix::Watched => {
                 driver.compare_all().await.map_err(at)?;
+                driver.compare_tags().await.map_err(at)?;
                 driver.compare_explanations(RECENT).await.map_err(at)?;
             }
             Mix::Unwatched => driver.compare_one(step.looks).await.map_err(at)?,

@@ -63,26 +63,29 @@ pub(super) async fn begin_one(
 
 /// The same for as many users as one transaction may lock.
 pub(super) async fn begin_many(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<u64> {
-    let created_count = begin(txn, tenant, wanted, now).await?;
-    if created_count > 0 {
-        let users: BTreeSet<UserId> = wanted.iter().map(|(user, _)| *user).collect();
-        let beyond = User::find().filter(user::Column::Id.among(txn, &Vec::from_iter(users)));
-        let beyond = beyond.filter(user::Column::SubscriptionCount.gt(CHANNELS)).select_only().column(user::Column::Id);
-        if beyond.into_tuple::<UserId>().one(txn).await?.is_some() {
-            let message = format!("a user has at most {CHANNELS} subscriptions, follows and groups together");
-            return Err(Error::Conflict(message));
-        }
+    let Begun { created_count, most } = begin(txn, tenant, wanted, now).await?;
+    if created_count > 0 && most > CHANNELS {
+        let message = format!("a user has at most {CHANNELS} subscriptions, follows and groups together");
+        return Err(Error::Conflict(message));
     }
     Ok(created_count)
+}
+
+/// What came of beginning to listen.
+pub(super) struct Begun {
+    /// How many subscriptions are new.
+    pub created_count: u64,
+    /// To how many channels one of the users listens now, at the most.
+    most: i64,
 }
 
 /// Who is to listen to what.
 pub(super) type Pairs = BTreeSet<(UserId, ChannelId)>;
 
-/// Users listen to channels from now on, at most 1,000 of them; who did already goes on. Returns how many subscriptions are new.
-pub(super) async fn begin(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<u64> {
+/// Users listen to channels from now on, at most 1,000 of them; who did already goes on.
+pub(super) async fn begin(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<Begun> {
     let users: Vec<UserId> = wanted.iter().map(|(user, _)| *user).collect::<BTreeSet<_>>().into_iter().collect();
-    let since = sync::held(txn, tenant, &users).await?;
+    let (since, counts) = sync::held(txn, tenant, &users).await?;
     let present = present(txn, wanted).await?;
     let new: Vec<(UserId, ChannelId)> = wanted.difference(&present).copied().collect();
     let columns = [Column::UserId, Column::ChannelId, Column::SinceSeq, Column::CreatedAt];
@@ -97,7 +100,8 @@ pub(super) async fn begin(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, no
         count(txn, &users, many).await?;
     }
     txn.tell(Notice::listeners(tenant.id, &users));
-    Ok(new.len() as u64)
+    let listens = |(user, many)| counts.get(user).copied().unwrap_or_default() + many;
+    Ok(Begun { created_count: new.len() as u64, most: more.iter().map(listens).max().unwrap_or_default() })
 }
 
 /// Those of the subscriptions that there are.

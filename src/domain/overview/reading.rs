@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use entity::ids::{TypeId, UserId};
 use entity::prelude::*;
@@ -22,7 +21,7 @@ use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::view;
 use crate::error::Result;
-use crate::model::overview::{ANSWERS, Entry};
+use crate::model::overview::{ANSWERS, Entry, next_reading};
 
 /// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
 /// less than that each.
@@ -33,9 +32,6 @@ const BRANCHES: usize = 2000;
 
 /// Requests of a tenant's users whose overviews wait to be read.
 type Readings = Together<Needs, (UserId, Arc<Want>), Reading>;
-
-/// How many readings there were.
-static READINGS: AtomicU64 = AtomicU64::new(0);
 
 /// What is wanted of a user.
 #[derive(Debug)]
@@ -168,7 +164,7 @@ async fn remember(
 
 fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, Overview>> {
     let Want { wish, types, catalogue, .. } = want;
-    let reading = READINGS.fetch_add(1, Ordering::Relaxed);
+    let reading = next_reading();
     let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
     let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
     for (Row { standing, h_unseen, x_type_id, x_unread, item_notification, .. }, row) in rows {

@@ -25,6 +25,7 @@ use crate::error::Result;
 
 pub use count::{count, settle_all};
 pub use settle::{settle, settle_up_to};
+pub use statement::push_marked;
 
 /// What arrived in the inboxes of users, from where each of them stands (`after` or later) up to `upto`, is to be counted; of
 /// who got nothing, that will be nothing.
@@ -48,12 +49,20 @@ pub async fn arrived(
     Ok(())
 }
 
-/// Items of a type that were neither marked by themselves nor below the mark are read now, up to `upto`.
-pub async fn read(txn: &Transaction, user: UserId, kind: TypeId, (after, upto): (Seq, Seq), now: Millis) -> Result<()> {
+/// Items of types that were neither marked by themselves nor below the mark of their type, which is named with it, are read now, up to `upto`.
+pub async fn read(
+    txn: &Transaction,
+    user: UserId,
+    kinds: impl Iterator<Item = (TypeId, Seq)>,
+    upto: Seq,
+    now: Millis,
+) -> Result<()> {
     use tally_span::Column::{AfterSeq, CreatedAt, IsRead, TypeId, UptoSeq, UserId};
     let columns = [UserId, IsRead, TypeId, AfterSeq, UptoSeq, CreatedAt];
-    let rows = vec![[user.into(), true.into(), kind.into(), after.into(), upto.into(), now.into()]];
-    insert(txn, columns, rows, Existing::Kept).await?;
+    let row = |(kind, after): (entity::ids::TypeId, Seq)| {
+        [user.into(), true.into(), kind.into(), after.into(), upto.into(), now.into()]
+    };
+    insert(txn, columns, kinds.map(row).collect(), Existing::Kept).await?;
     Ok(())
 }
 

@@ -27,6 +27,12 @@ pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (af
     sql
 }
 
+/// Adds an INSERT of a tally for each item of a table `m` of them, which its user has read (1) or marked unread (-1).
+pub fn push_marked(sql: &mut Sql, tenant: &Tenant, by: i64, now: Millis) {
+    sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read, reader_id, happened_at) SELECT ").bind(tenant.id);
+    sql.push(", m.seq, 0, ").bind(by).push(", m.user_id, ").bind(now).push(" FROM m");
+}
+
 /// A span for each of the users who stand before a place, up to that: probes of the key of `users`.
 pub fn arrived_up_to(db: &impl ConnectionTrait, users: &[UserId], upto: Seq, now: Millis) -> Sql {
     let mut sql = Sql::new(db);

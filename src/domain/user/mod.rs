@@ -9,7 +9,7 @@ mod statement;
 use std::collections::HashMap;
 
 use chrono_tz::Tz;
-use entity::ids::UserId;
+use entity::ids::{Seq, UserId};
 use entity::prelude::*;
 use entity::user::{Column, Entity as User};
 use sea_orm::sea_query::ExprTrait;
@@ -73,6 +73,15 @@ pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Re
     let change = User::update_many().col_expr(Column::Version, Expr::col(Column::Version).add(1));
     change.filter(Column::Id.among(txn, users)).exec(txn).await?;
     txn.tell(Notice::changed(tenant.id, users));
+    Ok(())
+}
+
+/// The same, where they have looked at the whole inbox up to a place in the log.
+pub async fn seen(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
+    let newer = Expr::case(Column::SeenSeq.lt(upto), upto).finally(Expr::col(Column::SeenSeq));
+    let change = User::update_of_user(user).col_expr(Column::Version, Expr::col(Column::Version).add(1));
+    change.col_expr(Column::SeenSeq, newer.into()).exec(txn).await?;
+    txn.tell(Notice::changed(tenant.id, &[user]));
     Ok(())
 }
 

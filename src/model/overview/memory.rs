@@ -9,7 +9,7 @@ use entity::prelude::FromQueryResult;
 use moka::future::Cache;
 use parking_lot::Mutex;
 
-use super::{Count, Overview, TypeOverview, Wish};
+use super::{Count, Mark, Overview, TypeOverview, Wish, next_reading};
 use crate::clock::Millis;
 use crate::model::catalogue::{Catalogue, MessageType};
 use crate::model::item::Item;
@@ -94,6 +94,22 @@ impl Memory {
         }
     }
 
+    /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version. What cannot be
+    /// brought there is forgotten.
+    pub async fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
+        let Some(known) = self.0.get(&user).await else { return };
+        let of = |entry: &Arc<Entry>| match entry.stamp.version - version {
+            0.. => Some(entry.clone()),
+            -1 => entry.marked(marks).map(Arc::new),
+            _ => None,
+        };
+        let entries: Vec<Arc<Entry>> = known.iter().filter_map(of).collect();
+        if entries.is_empty() {
+            return self.0.invalidate(&user).await;
+        }
+        self.0.insert(user, Arc::new(entries)).await;
+    }
+
     /// What was kept last of a user and a wish.
     pub async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
         self.0.get(&user).await?.iter().find(|entry| entry.wish == *wish).cloned()
@@ -148,6 +164,26 @@ impl Entry {
         let wished = self.wish.types.iter().flatten().map(|code| size_of::<String>() + code.len());
         let held = self.overview.types.iter().map(|of| size_of_val(of) + of.latest.as_ref().map_or(0, Item::weight));
         PLACE + size_of_val(self) + wished.sum::<usize>() + size_of_val(self.senders.as_slice()) + held.sum::<usize>()
+    }
+
+    /// What the user's marks make of it, under the next version of their row; nothing where that cannot be told.
+    fn marked(&self, marks: &[Mark]) -> Option<Self> {
+        let is_known = |mark: &Mark| mark.seq <= self.stamp.newest;
+        let mut overview = self.overview.clone();
+        if !marks.iter().all(|mark| is_known(mark) && overview.mark(mark, &self.wish, &self.catalogue)) {
+            return None;
+        }
+        overview.reading = next_reading();
+        Some(Self {
+            wish: self.wish.clone(),
+            stamp: Stamp { version: self.stamp.version + 1, ..self.stamp },
+            read_at: self.read_at,
+            senders: self.senders.clone(),
+            overview,
+            catalogue: self.catalogue.clone(),
+            complete_upto: self.complete_upto().0.into(),
+            answers: Mutex::new(Vec::with_capacity(ANSWERS)),
+        })
     }
 
     /// All types that are wished for, as they were.

@@ -1,10 +1,13 @@
 //! Overviews: unread counts and latest items of every type.
 
+mod marked;
 mod memory;
 mod same;
+mod tag;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use entity::ids::{Seq, UserId};
 
@@ -12,7 +15,16 @@ use super::catalogue::MessageType;
 use super::item::Item;
 use super::view;
 
+pub use marked::Mark;
 pub use memory::{ANSWERS, Entry, Made, Memory, Stamp};
+
+/// How many readings there were.
+static READINGS: AtomicU64 = AtomicU64::new(0);
+
+/// The number of the next reading of this process.
+pub fn next_reading() -> u64 {
+    READINGS.fetch_add(1, Ordering::Relaxed)
+}
 
 /// What to put into an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -31,12 +31,15 @@ pub struct Driver<'a> {
     pub(super) ids: Vec<String>,
     /// Items that a user has been shown, by place in the log: id and cursor.
     pub(super) shown: [BTreeMap<usize, (String, String)>; USERS.len()],
+    /// The overview that a client of each user knows, with its tag.
+    pub(super) known: Vec<Value>,
 }
 
 impl<'a> Driver<'a> {
     pub async fn new((app, reader): (&'a TestApp, &'a TestApp), tenant: &str, mix: Mix) -> Result<Self, String> {
         let (tenant, start, model) = (tenant.to_owned(), app.now(), Tenant::default());
-        let mut driver = Self { app, reader, tenant, mix, start, model, ids: Vec::new(), shown: Default::default() };
+        let (ids, shown, known) = (Vec::new(), Default::default(), vec![Value::Null; USERS.len()]);
+        let mut driver = Self { app, reader, tenant, mix, start, model, ids, shown, known };
         for (place, code) in TYPES.iter().enumerate() {
             let policy = if place == AUTO { "AUTO" } else { "MANUAL" };
             let ttl = TTLS[place].map(|hours| hours * 60 * 60);

@@ -1,15 +1,17 @@
 //! Marks of items by their ids. What users of a tenant mark at the same time goes into one transaction.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::LIST;
+use entity::prelude::{Among, ConnectionTrait, EntityTrait, Expr, LIST, QueryFilter};
+use entity::user::{self, Entity as User};
 use futures_util::FutureExt;
 use sea_orm::DbBackend;
+use sea_orm::sea_query::ExprTrait;
 
 use super::changed::{Changed, Marked};
-use super::statement::{self, Found};
+use super::statement::{self, Found, Raised};
 use super::step::{Change, step_from};
 use super::write::{Moved, write};
 use crate::app::App;
@@ -20,6 +22,8 @@ use crate::domain::tally;
 use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::{catalogue, user as people};
 use crate::error::Result;
+use crate::hub::Notice;
+use crate::model::overview::Mark;
 
 /// Items of one transaction, unless a single mark has more.
 const ITEMS: usize = 1000;
@@ -68,7 +72,6 @@ pub(super) async fn apply(
     if changed.is_empty() {
         return Ok(Marked::default());
     }
-    app.caches.overviews.forget(&[user]).await;
     let catalogue = catalogue::cached(app, tenant).await?;
     if changed.is_of(&catalogue) {
         return Ok(changed.by(&catalogue));
@@ -79,12 +82,17 @@ pub(super) async fn apply(
 /// A mark whose user's row is waited for, and whose inbox is synced.
 async fn alone(app: &App, tenant: &Tenant, user: UserId, marks: &[One]) -> Result<Changed> {
     sync::brought_near(app, tenant, &[user]).await?;
-    transaction!(app.db, |txn| {
+    let done = transaction!(app.db, |txn| {
         let now = app.now();
         sync::within(txn, tenant, &[user], now).await?;
-        let changed = change(txn, tenant, &[marks], now).await?;
-        Ok(changed.into_iter().next().unwrap_or_default())
-    })
+        let done = change(txn, tenant, &[marks], now).await?;
+        if !done.marks.is_empty() {
+            people::changed(txn, tenant, &[user]).await?;
+        }
+        Ok(done)
+    })?;
+    app.caches.overviews.forget(&[user]).await;
+    Ok(done.outcomes.into_iter().next().unwrap_or_default())
 }
 
 /// One transaction for all the marks of users whose rows are free; the outcome of each, in their order.
@@ -92,20 +100,52 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<V
     let user_of = |job: &Vec<One>| job.first().map(|one| one.user);
     let users: BTreeSet<UserId> = jobs.iter().filter_map(user_of).collect();
     let users = Vec::from_iter(users);
-    transaction!(app.db, |txn| {
-        let free = sync::held_if_free(txn, tenant, &users).await?;
-        let is_free = |job: &&Vec<One>| user_of(job).is_some_and(|user| free.contains(&user));
+    let (versions, done) = transaction!(app.db, |txn| {
+        let versions = raised(txn, tenant, &users).await?;
+        let is_free = |job: &&Vec<One>| user_of(job).is_some_and(|user| versions.contains_key(&user));
         let to_do: Vec<&[One]> = jobs.iter().filter(is_free).map(Vec::as_slice).collect();
-        let mut changed = change(txn, tenant, &to_do, app.now()).await?.into_iter();
-        Ok(jobs.iter().map(|job| Ok(if is_free(&job) { changed.next() } else { None })).collect())
-    })
+        let done = change(txn, tenant, &to_do, app.now()).await?;
+        txn.tell(Notice::changed(tenant.id, &done.marks.keys().copied().collect::<Vec<_>>()));
+        Ok((versions, done))
+    })?;
+    for (user, version) in &versions {
+        let marks = done.marks.get(user).map(Vec::as_slice).unwrap_or_default();
+        app.caches.overviews.marked(*user, *version, marks).await;
+    }
+    let mut outcomes = done.outcomes.into_iter();
+    let outcome = |job| {
+        let is_free = user_of(job).is_some_and(|user| versions.contains_key(&user));
+        Ok(if is_free { outcomes.next() } else { None })
+    };
+    Ok(jobs.iter().map(outcome).collect())
+}
+
+/// Locks the rows of those of the users that are free ([`statement::raise`]), and raises their versions: to what. A mark that changes nothing
+/// costs their overviews nothing by it, which are brought to the version.
+async fn raised(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<HashMap<UserId, i64>> {
+    let rows: Vec<Raised> = statement::raise(txn, tenant, users).rows(txn).await?;
+    let versions: HashMap<UserId, i64> = rows.into_iter().map(|row| (row.id, row.version)).collect();
+    if txn.get_database_backend() == DbBackend::MySql && !versions.is_empty() {
+        let free: Vec<UserId> = versions.keys().copied().collect();
+        let raise = User::update_many().col_expr(user::Column::Version, Expr::col(user::Column::Version).add(1));
+        raise.filter(user::Column::Id.among(txn, &free)).exec(txn).await?;
+    }
+    Ok(versions)
+}
+
+/// What marks have done.
+#[derive(Default)]
+struct Done {
+    /// Of each job.
+    outcomes: Vec<Changed>,
+    /// What became of whose items, in the order in which it did.
+    marks: BTreeMap<UserId, Vec<Mark>>,
 }
 
 /// Does marks over users' locked rows; a second one of a user goes by what the first has left.
-async fn change(txn: &Transaction, tenant: &Tenant, jobs: &[&[One]], now: Millis) -> Result<Vec<Changed>> {
-    let mut outcomes = vec![Changed::default(); jobs.len()];
+async fn change(txn: &Transaction, tenant: &Tenant, jobs: &[&[One]], now: Millis) -> Result<Done> {
+    let mut done = Done { outcomes: vec![Changed::default(); jobs.len()], marks: BTreeMap::new() };
     let mut waiting: Vec<usize> = (0..jobs.len()).collect();
-    let mut changed_users = BTreeSet::new();
     while !waiting.is_empty() {
         let mut taken = HashSet::new();
         let (wave, later): (Vec<usize>, Vec<usize>) =
@@ -121,17 +161,14 @@ async fn change(txn: &Transaction, tenant: &Tenant, jobs: &[&[One]], now: Millis
             for One { user, seq, change } in jobs[place] {
                 let Some(of) = found.remove(&(*user, *seq)) else { continue };
                 let Some(step) = step_from(*change, of.state, of.is_up_to_mark == 1) else { continue };
-                outcomes[place].add(of.type_id, 1);
+                done.outcomes[place].add(of.type_id, 1);
+                done.marks.entry(*user).or_default().push(step.mark(*seq, of.type_id, now));
                 moved.push(Moved { user: *user, seq: *seq, step });
             }
         }
         write(txn, tenant, &moved, now).await?;
-        changed_users.extend(moved.iter().map(|of| of.user));
     }
-    if !changed_users.is_empty() {
-        people::changed(txn, tenant, &Vec::from_iter(changed_users)).await?;
-    }
-    Ok(outcomes)
+    Ok(done)
 }
 
 async fn found<'a>(

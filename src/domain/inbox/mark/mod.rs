@@ -13,15 +13,14 @@ mod write;
 use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
-use entity::prelude::{ColumnTrait, Existing, Expr, OfUser, QueryFilter, insert};
+use entity::prelude::{Existing, insert};
 use entity::read_mark;
-use entity::user::{self, Entity as User};
 
 use super::sync;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
-use crate::domain::catalogue::{self, Catalogue, ReadPolicy};
+use crate::domain::catalogue::{self, Catalogue, MessageType, ReadPolicy};
 use crate::domain::channel::Target;
 use crate::domain::tally;
 use crate::domain::tenant::Tenant;
@@ -103,15 +102,12 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
         let end = sync::within(txn, tenant, &[user], now).await?;
         let inbox = Inbox { txn, tenant, user, now };
         let mut changed = Changed::default();
-        for kind in &catalogue.types {
-            if kind.read_policy == ReadPolicy::Auto && only.is_none_or(|code| code == kind.code) {
-                changed.add(kind.id, inbox.read_all(kind.id, end).await?);
-            }
-        }
-        people::changed(txn, tenant, &[user]).await?;
-        if only.is_none() {
-            let seen = User::update_of_user(user).col_expr(user::Column::SeenSeq, Expr::val(end));
-            seen.filter(user::Column::SeenSeq.lt(end)).exec(txn).await?;
+        let is_seen = |kind: &&Arc<MessageType>| only.is_none_or(|code| code == kind.code);
+        let of = catalogue.types.iter().filter(|kind| kind.read_policy == ReadPolicy::Auto).filter(is_seen);
+        inbox.read_all(&mut changed, &of.map(|kind| kind.id).collect::<Vec<_>>(), end).await?;
+        match only {
+            None => people::seen(txn, tenant, user, end).await?,
+            Some(_) => people::changed(txn, tenant, &[user]).await?,
         }
         Ok(changed)
     })?;
@@ -141,11 +137,10 @@ impl Inbox<'_> {
         let types = catalogue.chosen("select.matching.types", of.types.as_deref())?;
         let up_to = of.up_to.unwrap_or(end).min(end);
         tally::settle(self.txn, &[self.user]).await?;
+        if change == Change::Read && of.target.is_none() {
+            return self.read_all(changed, &types.iter().map(|kind| kind.id).collect::<Vec<_>>(), up_to).await;
+        }
         for kind in types {
-            if change == Change::Read && of.target.is_none() {
-                changed.add(kind.id, self.read_all(kind.id, up_to).await?);
-                continue;
-            }
             for step in steps(change) {
                 // A bulk mark is about the inbox proper, but for the one that empties the archive.
                 if !step.from.is_archived() || change == Change::Unarchive {
@@ -156,21 +151,30 @@ impl Inbox<'_> {
         Ok(())
     }
 
-    /// Raises the read mark of a type, if that makes anything read; returns how much. The items stay untouched but for
-    /// those that were kept unread.
-    async fn read_all(&self, kind: TypeId, up_to: Seq) -> Result<u64> {
-        let unread = statement::unread(self.txn, (self.user, kind), up_to, self.now).row(self.txn).await?;
-        let Some(Unread { fresh, kept, mark }) = unread else { return Ok(0) };
-        if kept > 0 {
-            self.step(&Step::KEPT_TO_READ, kind, up_to, None).await?;
+    /// Raises the read marks of types, where that makes anything read, and adds how much. The items stay untouched but for
+    /// those that were kept unread. Three statements, however many types and items there are.
+    async fn read_all(&self, changed: &mut Changed, kinds: &[TypeId], up_to: Seq) -> Result<()> {
+        if kinds.is_empty() {
+            return Ok(());
         }
-        if fresh > 0 {
+        let of = statement::unread(self.txn, (self.user, kinds), up_to, self.now);
+        let unread: Vec<Unread> = of.rows(self.txn).await?;
+        for of in unread.iter().filter(|of| of.kept > 0) {
+            self.step(&Step::KEPT_TO_READ, of.type_id, up_to, None).await?;
+        }
+        let fresh: Vec<&Unread> = unread.iter().filter(|of| of.fresh > 0).collect();
+        if !fresh.is_empty() {
             use read_mark::Column::{ReadAt, ReadUpto, TypeId, UserId};
-            tally::read(self.txn, self.user, kind, (mark, up_to), self.now).await?;
-            let mark = [self.user.into(), kind.into(), up_to.into(), self.now.into()];
-            insert(self.txn, [UserId, TypeId, ReadUpto, ReadAt], vec![mark], Existing::Kept).await?;
+            let spans = fresh.iter().map(|of| (of.type_id, of.mark));
+            tally::read(self.txn, self.user, spans, up_to, self.now).await?;
+            let mark = |of: &&Unread| [self.user.into(), of.type_id.into(), up_to.into(), self.now.into()];
+            let marks = fresh.iter().map(mark).collect();
+            insert(self.txn, [UserId, TypeId, ReadUpto, ReadAt], marks, Existing::Kept).await?;
         }
-        Ok((fresh + kept).unsigned_abs())
+        for of in &unread {
+            changed.add(of.type_id, (of.fresh + of.kept).unsigned_abs());
+        }
+        Ok(())
     }
 
     /// Takes a step with all of a type that it is about; returns with how many.

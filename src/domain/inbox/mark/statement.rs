@@ -13,12 +13,14 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::inbox::page::push_target;
 use crate::domain::inbox::shelf::{Part, State, push_range};
+use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::model::channel::Target;
 
 /// What is unread of a type.
 #[derive(Debug, FromQueryResult)]
 pub struct Unread {
+    pub type_id: TypeId,
     /// Above the newest mark.
     pub fresh: i64,
     /// Whatever the mark says.
@@ -27,17 +29,23 @@ pub struct Unread {
     pub mark: Seq,
 }
 
-/// Counts what is unread of a type up to a place in the log: two ranges, and a probe of `read_mark`'s key.
-pub fn unread(db: &impl ConnectionTrait, (user, kind): (UserId, TypeId), up_to: Seq, now: Millis) -> Sql {
+/// Counts what is unread of each of some types up to a place in the log: two ranges, and a probe of `read_mark`'s key, in a branch for each,
+/// since MySQL uses ranges only where it sees constants.
+pub fn unread(db: &impl ConnectionTrait, (user, kinds): (UserId, &[TypeId]), up_to: Seq, now: Millis) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT ");
-    for (name, range) in [("fresh", (State::Fresh, Part::AboveMark)), ("kept", (State::KeptUnread, Part::All))] {
-        sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
-        push_range(&mut sql, user.into(), kind.into(), range, now);
-        sql.push(" AND i.seq <= ").bind(up_to).push(&format!(") AS {name}, "));
+    for (place, kind) in kinds.iter().enumerate() {
+        sql.push(if place > 0 { " UNION ALL SELECT " } else { "SELECT " });
+        for (name, range) in [("fresh", (State::Fresh, Part::AboveMark)), ("kept", (State::KeptUnread, Part::All))] {
+            sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
+            push_range(&mut sql, user.into(), (*kind).into(), range, now);
+            sql.push(" AND i.seq <= ").bind(up_to).push(&format!(") AS {name}, "));
+        }
+        sql.push("COALESCE((SELECT MAX(m.read_upto) FROM read_mark m WHERE m.user_id = ").bind(user);
+        sql.push(" AND m.type_id = ")
+            .bind(*kind)
+            .push("), 0) AS mark, t.id AS type_id FROM message_type t WHERE t.id = ");
+        sql.bind(*kind);
     }
-    sql.push("COALESCE((SELECT MAX(m.read_upto) FROM read_mark m WHERE m.user_id = ").bind(user);
-    sql.push(" AND m.type_id = ").bind(kind).push("), 0) AS mark");
     sql
 }
 
@@ -93,14 +101,57 @@ pub fn found(db: &impl ConnectionTrait, items: &[(UserId, Seq)], now: Millis) ->
     sql
 }
 
+/// A user whose row is locked.
+#[derive(Debug, FromQueryResult)]
+pub struct Raised {
+    pub id: UserId,
+    /// The newest.
+    pub version: i64,
+}
+
+/// Locks the rows of those of the users whom nobody holds, and whose items nothing has been amended of that they have not synced, by raising
+/// their versions; on MySQL, whose changes return nothing, they are still to be raised by one.
+pub fn raise(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
+    let mut sql = Sql::new(db);
+    let push_free = |sql: &mut Sql| {
+        sql.push("u.id").among(users).push(" AND u.tenant_id = ").bind(tenant.id);
+        sql.push(" AND u.cursor_seq >= (SELECT t.amended_seq FROM tenant t WHERE t.id = ").bind(tenant.id).push(")");
+    };
+    match sql.backend() {
+        DbBackend::Postgres => {
+            sql.push("UPDATE users SET version = version + 1 WHERE id = ANY(ARRAY(SELECT u.id FROM users u WHERE ");
+            push_free(&mut sql);
+            sql.push(" ORDER BY u.id").for_update_of_free().push(")) RETURNING id, version");
+        }
+        DbBackend::Sqlite => {
+            sql.push("UPDATE users AS u SET version = version + 1 WHERE ");
+            push_free(&mut sql);
+            sql.push(" RETURNING id, version");
+        }
+        _ => {
+            sql.push("SELECT u.id, u.version + 1 AS version FROM users u WHERE ");
+            push_free(&mut sql);
+            sql.push(" ORDER BY u.id").for_update_of_free();
+        }
+    }
+    sql
+}
+
+/// Whether [`put`] also leaves the tallies of what it makes read, or unread: PostgreSQL changes two tables in one statement.
+pub fn put_tells(db: &impl ConnectionTrait) -> bool {
+    db.get_database_backend() == DbBackend::Postgres
+}
+
 /// Brings items to another state.
-pub fn put(db: &impl ConnectionTrait, items: &[(UserId, Seq)], put: Put, now: Millis) -> Sql {
+pub fn put(db: &impl ConnectionTrait, tenant: &Tenant, items: &[(UserId, Seq)], put: Put, now: Millis) -> Sql {
     let mut sql = Sql::new(db);
     let Some(to) = put.to else {
         sql.push("DELETE FROM inbox_item WHERE ");
         push_these(&mut sql, "", items);
         return sql;
     };
+    let tells = put.makes_read != 0 && put_tells(db);
+    sql.push(if tells { "WITH m AS (" } else { "" });
     sql.push(&format!("UPDATE inbox_item SET state = {}", to as i16));
     for (column, instant) in [("read_at", put.read_at), ("archived_at", put.archived_at)] {
         match instant {
@@ -111,6 +162,10 @@ pub fn put(db: &impl ConnectionTrait, items: &[(UserId, Seq)], put: Put, now: Mi
     }
     sql.push(" WHERE ");
     push_these(&mut sql, "", items);
+    if tells {
+        sql.push(" RETURNING user_id, seq) ");
+        tally::push_marked(&mut sql, tenant, put.makes_read, now);
+    }
     sql
 }
 

@@ -1,6 +1,10 @@
 //! From which state to which a change takes an item.
 
+use entity::ids::{Seq, TypeId};
+
+use crate::clock::Millis;
 use crate::domain::inbox::shelf::{Part, State};
+use crate::model::overview::Mark;
 
 /// What to do with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +31,10 @@ impl Step {
 
     /// What it writes.
     pub fn put(&self) -> Put {
-        let Some(to) = self.to else { return Put { to: None, read_at: Instant::Kept, archived_at: Instant::Kept } };
+        let makes_read = self.makes_read();
+        let Some(to) = self.to else {
+            return Put { to: None, read_at: Instant::Kept, archived_at: Instant::Kept, makes_read };
+        };
         let read_at = match to {
             State::Read | State::ArchivedRead if !self.was_read => Instant::Now,
             State::KeptUnread | State::ArchivedUnread => Instant::Gone,
@@ -38,7 +45,12 @@ impl Step {
             (true, false) => Instant::Gone,
             _ => Instant::Kept,
         };
-        Put { to: Some(to), read_at, archived_at }
+        Put { to: Some(to), read_at, archived_at, makes_read }
+    }
+
+    /// That an item has taken it.
+    pub fn mark(&self, seq: Seq, kind: TypeId, at: Millis) -> Mark {
+        Mark { seq, kind, from: self.from, to: self.to, makes_read: self.makes_read(), at }
     }
 
     /// 1 where it makes items read, -1 where it makes them unread. What is deleted was read, or not, all the same.
@@ -58,6 +70,8 @@ pub(super) struct Put {
     pub to: Option<State>,
     pub read_at: Instant,
     pub archived_at: Instant,
+    /// See [`Step::makes_read`].
+    pub makes_read: i64,
 }
 
 /// What becomes of an instant.

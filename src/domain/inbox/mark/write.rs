@@ -30,8 +30,11 @@ pub async fn write(txn: &Transaction, tenant: &Tenant, moved: &[Moved<'_>], now:
     }
     for (put, items) in &alike {
         for items in items.chunks(LIST) {
-            statement::put(txn, items, *put, now).run(txn).await?;
+            statement::put(txn, tenant, items, *put, now).run(txn).await?;
         }
+    }
+    if statement::put_tells(txn) {
+        return Ok(());
     }
     let reading = |item: &Moved<'_>| match item.step.makes_read() {
         0 => None,

@@ -3,7 +3,10 @@
 mod statement;
 mod window;
 
+use std::cmp::Reverse;
+
 use entity::ids::{Seq, UserId};
+use entity::prelude::{ConnectionTrait, FromQueryResult};
 
 use super::item::Item;
 use super::standing::{self, Reach, Standing, Verdict};
@@ -37,8 +40,9 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
     let (mut reach, mut way) = (Reach::End, filter.way());
     loop {
         let statement = statement(app, tenant, user, (filter, way), window, (&catalogue, reach));
-        let rows: Vec<Row> = statement.rows(&app.db.read).await?;
-        let standings: Vec<Standing> = rows.iter().take(1).map(|row| row.standing).collect();
+        let found = app.db.read.query_all_raw(statement.into_statement()).await?;
+        let standings = found.iter().take(1).map(|row| Standing::from_query_result(row, ""));
+        let standings = standings.collect::<Result<Vec<_>, _>>()?;
         match standing::check(app, tenant, &standings, &catalogue).await? {
             Verdict::Stands => {}
             Verdict::Outdated(newer) => {
@@ -51,14 +55,20 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             }
         }
         catalogue.chosen("filter.types", filter.types.as_deref())?;
+        let rows = found.iter().map(|row| Row::from_query_result(row, ""));
+        let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
+        match window.end {
+            End::Newest => rows.sort_unstable_by_key(|row| Reverse(row.item_seq)),
+            End::Oldest => rows.sort_unstable_by_key(|row| row.item_seq),
+        }
         // By rows: an item whose notification has gone fills a place all the same.
         let seqs: Vec<Seq> = rows.iter().filter_map(|row| row.item_seq).collect();
-        let walked_to = rows.first().and_then(|row| row.walked_to);
-        let is_full = seqs.len() > window.many;
-        if way == Way::Walk && !is_full && walked_to.is_some() {
+        let walked_to = rows.iter().find_map(|row| row.walked_to);
+        if way == Way::Walk && walked_to.is_some() {
             way = Way::Ranges;
             continue;
         }
+        let is_full = seqs.len() > window.many;
         let shown = rows.into_iter().take(window.many).filter_map(|row| row.item);
         let mut items = shown.map(|row| super::item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;
         if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && is_full) {

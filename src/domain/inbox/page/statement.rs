@@ -6,6 +6,7 @@ use std::sync::Arc;
 use entity::ids::{Seq, TypeId, UserId};
 use entity::notification::Kind;
 use entity::prelude::FromQueryResult;
+use sea_orm::DbBackend;
 
 use super::window::{End, Filter, Way, Window};
 use crate::app::App;
@@ -15,7 +16,7 @@ use crate::domain::catalogue::Catalogue;
 use crate::domain::channel::Target;
 use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, push_range, push_shown, ranges};
-use crate::domain::inbox::standing::{self, Reach, Standing};
+use crate::domain::inbox::standing::{self, Reach};
 use crate::domain::tenant::Tenant;
 
 /// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
@@ -24,26 +25,31 @@ const PASSED_OVER: i64 = 1_000;
 /// Pages that a walk along the inbox looks at, for one that it is to find.
 const PAGES: i64 = 3;
 
-/// Where the inbox stands, and one of the items. There is one row at least, without any where there is none.
+/// What is read of an item along the way.
+const WALKED: &str = "i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archived_at, i.expires_at";
+
+/// One of the items; each row says, too, where the inbox stands. There is one row at least, without an item where there is none.
 #[derive(Debug, FromQueryResult)]
 pub struct Row {
-    #[sea_orm(nested)]
-    pub standing: Standing,
     /// Also where its notification has gone, and so nothing of it is shown.
     pub item_seq: Option<Seq>,
     #[sea_orm(nested)]
     pub item: Option<item::Row>,
-    /// The last of the items that were passed over, where they were as many as may be.
+    /// The last of the items that were looked at, where they were as many as may be.
     pub walked_to: Option<Seq>,
 }
 
 /// The one statement: where the inbox stands, and the page with all that is shown of it.
 ///
 /// A walk is along the key of `inbox_item` from the list's end, three pages and no further: what is archived or has expired is
-/// passed over. Where these did not fill a page, and the inbox goes on, the ranges are asked.
+/// passed over, and where a page is full before, the walk ends there. The last place of three pages is named where the walk came to it,
+/// shown or not: then the inbox may go on, and the ranges are asked.
+///
+/// The rows come in any order: PostgreSQL and SQLite would sort all that is shown.
 ///
 /// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
-/// merged. So a page costs the number of types, never the length of the inbox. Filters by what is in the notification
+/// merged. So a page costs the number of types, never the length of the inbox; what has expired and was not swept yet, which is
+/// done every hour, is passed over in the index. Filters by what is in the notification
 /// (kind, target, action, sender) probe it for each item that is passed over, of which there are 1,000 at the most.
 pub fn statement(
     app: &App,
@@ -53,94 +59,155 @@ pub fn statement(
     window: Window,
     (catalogue, reach): (&Arc<Catalogue>, Reach),
 ) -> Sql {
-    let order = if window.end == End::Newest { "DESC" } else { "ASC" };
-    let page = i64::try_from(window.many).unwrap_or(i64::MAX - 1) + 1;
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").push(standing::COLUMNS).push(", ");
     item::push_columns(&mut sql);
-    // By this catalogue, which may turn out to be outdated: only by the newest there is a type or there is none.
-    let is_chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
-    let types: Vec<TypeId> = catalogue.types.iter().filter(|kind| is_chosen(&kind.code)).map(|kind| kind.id).collect();
-    let branches = |sql: &mut Sql, many| {
-        push_branches(sql, (app, tenant, user), filter, window, (&types, reach), many);
-    };
-    let walk = |sql: &mut Sql, columns| {
-        sql.push(&format!("SELECT {columns} FROM inbox_item i WHERE i.user_id = ")).bind(user);
-        push_window(sql, tenant, user, filter, window, reach);
-        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(PAGES * page);
-    };
-    if way == Way::Walk {
-        sql.push(", (SELECT b.seq FROM (");
-        walk(&mut sql, "i.seq");
-        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT 1 OFFSET ")).bind(PAGES * page - 1).push(")");
-    } else if filter.looks_up() {
-        sql.push(", (SELECT b.seq FROM (");
-        branches(&mut sql, PASSED_OVER);
-        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT 1 OFFSET ")).bind(PASSED_OVER - 1).push(")");
-    } else {
-        sql.push(", NULL");
+    let part = Part { app, tenant, user, filter, window, reach };
+    match way {
+        Way::Walk => part.push_walk(&mut sql),
+        Way::Ranges => part.push_ranges(&mut sql, catalogue),
     }
-    sql.push(" AS walked_to FROM (");
-    standing::push(&mut sql, tenant, &[user], reach, &|_, _| {});
-    sql.push(") h LEFT JOIN (");
-    if way == Way::Walk {
-        sql.push("SELECT i.user_id, i.seq FROM (");
-        walk(&mut sql, "i.user_id, i.seq, i.state, i.expires_at");
-        sql.push(") i WHERE ");
-        push_shown(&mut sql, filter.side, app.now());
-        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(page);
-    } else if filter.looks_up() {
-        sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");
-        branches(&mut sql, PASSED_OVER);
-        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(PASSED_OVER).push(") i");
-        push_filter_joins(&mut sql, tenant, filter);
-        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(page);
-    } else {
-        sql.push("SELECT b.user_id, b.seq FROM (");
-        branches(&mut sql, page);
-        sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(page);
-    }
-    sql.push(") x ON x.user_id = h.h_user_id LEFT JOIN inbox_item i ON i.user_id = x.user_id AND i.seq = x.seq");
     item::push_joins(&mut sql, tenant);
-    sql.push(&format!(" ORDER BY i.seq {order}"));
     sql
 }
 
-/// Adds the first items of each range of the types that are asked for.
-fn push_branches(
-    sql: &mut Sql,
-    (app, tenant, user): (&App, &Tenant, UserId),
-    filter: &Filter,
+/// What is listed: a part of an inbox.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    app: &'a App,
+    tenant: &'a Tenant,
+    user: UserId,
+    filter: &'a Filter,
     window: Window,
-    (types, reach): (&[TypeId], Reach),
-    many: i64,
-) {
-    let order = if window.end == End::Newest { "DESC" } else { "ASC" };
-    let branches =
-        types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
-    for (place, (kind, range)) in branches.enumerate() {
-        sql.push(if place > 0 { " UNION ALL " } else { "" });
-        sql.push("SELECT user_id, seq FROM (SELECT i.user_id, i.seq FROM inbox_item i WHERE ");
-        push_range(sql, Place::from(user), Place::from(kind), range, app.now());
-        push_window(sql, tenant, user, filter, window, reach);
-        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(many).push(&format!(") b{place}"));
-    }
-    if types.is_empty() {
-        sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id = -1");
-    }
+    reach: Reach,
 }
 
-/// Adds which part of the inbox: between two of its items, two instants, and no further than it is shown.
-fn push_window(sql: &mut Sql, tenant: &Tenant, user: UserId, filter: &Filter, window: Window, reach: Reach) {
-    if let Some(seq) = window.older_than {
-        sql.push(" AND i.seq < ").bind(seq);
+impl Part<'_> {
+    fn order(self) -> &'static str {
+        if self.window.end == End::Newest { "DESC" } else { "ASC" }
     }
-    if let Some(seq) = window.newer_than {
-        sql.push(" AND i.seq > ").bind(seq);
+
+    /// One more than a page: whether the list goes on.
+    fn page(self) -> i64 {
+        i64::try_from(self.window.many).unwrap_or(i64::MAX - 1) + 1
     }
-    push_instant(sql, tenant, ">=", filter.since);
-    push_instant(sql, tenant, "<", filter.until);
-    standing::push_cut(sql, user.into(), "", reach);
+
+    /// Adds the standing `h` and, along the inbox, its items `i`.
+    fn push_walk(self, sql: &mut Sql) {
+        sql.push(", i.walked_to FROM (");
+        standing::push(sql, self.tenant, &[self.user], self.reach, &|_, _| {});
+        sql.push(") h LEFT JOIN (");
+        if sql.backend() == DbBackend::Sqlite {
+            self.push_bounded(sql);
+        } else {
+            self.push_numbered(sql);
+        }
+        sql.push(&format!(" ORDER BY i.seq {} LIMIT ", self.order())).bind(self.page());
+        sql.push(") i ON i.user_id = h.h_user_id");
+    }
+
+    /// Adds the items along the inbox, of which each has its place.
+    fn push_numbered(self, sql: &mut Sql) {
+        let (order, last) = (self.order(), PAGES * self.page());
+        sql.push("SELECT i.*, CASE WHEN i.place = ").bind(last).push(" THEN i.seq END AS walked_to FROM (");
+        sql.push(&format!("SELECT i.*, ROW_NUMBER() OVER (ORDER BY i.seq {order}) AS place FROM (SELECT "));
+        sql.push(WALKED);
+        self.push_inbox(sql);
+        sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(last).push(") i) i WHERE ");
+        push_shown(sql, self.filter.side, self.app.now());
+        sql.push(" OR i.place = ").bind(last);
+    }
+
+    /// Adds the items along the inbox as far as the last place. SQLite would number all that it may look at, and sort that twice.
+    fn push_bounded(self, sql: &mut Sql) {
+        let order = self.order();
+        let push_last = |sql: &mut Sql| {
+            sql.push("(SELECT i.seq");
+            self.push_inbox(sql);
+            sql.push(&format!(" ORDER BY i.seq {order} LIMIT 1 OFFSET ")).bind(PAGES * self.page() - 1).push(")");
+        };
+        sql.push("SELECT ").push(WALKED).push(", CASE WHEN i.seq = ");
+        push_last(sql);
+        sql.push(" THEN i.seq END AS walked_to");
+        self.push_inbox(sql);
+        let (side, end) = if self.window.end == End::Newest { (">=", 0) } else { ("<=", i64::MAX) };
+        sql.push(&format!(" AND i.seq {side} COALESCE("));
+        push_last(sql);
+        sql.push(&format!(", {end}) AND ("));
+        push_shown(sql, self.filter.side, self.app.now());
+        sql.push(" OR i.seq = ");
+        push_last(sql);
+        sql.push(")");
+    }
+
+    /// Adds that items `i` are of the part of the user's inbox.
+    fn push_inbox(self, sql: &mut Sql) {
+        sql.push(" FROM inbox_item i WHERE i.user_id = ").bind(self.user);
+        self.push_window(sql);
+    }
+
+    /// Adds the standing `h` and, by the ranges of types and states, its items `i`.
+    fn push_ranges(self, sql: &mut Sql, catalogue: &Catalogue) {
+        let Self { tenant, filter, .. } = self;
+        let (order, page) = (self.order(), self.page());
+        // By this catalogue, which may turn out to be outdated: only by the newest there is a type or there is none.
+        let is_chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
+        let types: Vec<TypeId> =
+            catalogue.types.iter().filter(|kind| is_chosen(&kind.code)).map(|kind| kind.id).collect();
+        if filter.looks_up() {
+            sql.push(", (SELECT b.seq FROM (");
+            self.push_branches(sql, &types, PASSED_OVER);
+            sql.push(&format!(") b ORDER BY b.seq {order} LIMIT 1 OFFSET ")).bind(PASSED_OVER - 1).push(")");
+        } else {
+            sql.push(", NULL");
+        }
+        sql.push(" AS walked_to FROM (");
+        standing::push(sql, tenant, &[self.user], self.reach, &|_, _| {});
+        sql.push(") h LEFT JOIN (");
+        if filter.looks_up() {
+            sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");
+            self.push_branches(sql, &types, PASSED_OVER);
+            sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(PASSED_OVER).push(") i");
+            push_filter_joins(sql, tenant, filter);
+            sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(page);
+        } else {
+            sql.push("SELECT b.user_id, b.seq FROM (");
+            self.push_branches(sql, &types, page);
+            sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(page);
+        }
+        sql.push(") x ON x.user_id = h.h_user_id LEFT JOIN inbox_item i ON i.user_id = x.user_id AND i.seq = x.seq");
+    }
+
+    /// Adds the first items of each range of the types that are asked for.
+    fn push_branches(self, sql: &mut Sql, types: &[TypeId], many: i64) {
+        let Self { app, user, filter, .. } = self;
+        let branches =
+            types.iter().flat_map(|kind| ranges(filter.side, filter.read).iter().map(move |range| (*kind, *range)));
+        for (place, (kind, range)) in branches.enumerate() {
+            sql.push(if place > 0 { " UNION ALL " } else { "" });
+            sql.push("SELECT user_id, seq FROM (SELECT i.user_id, i.seq FROM inbox_item i WHERE ");
+            push_range(sql, Place::from(user), Place::from(kind), range, app.now());
+            self.push_window(sql);
+            sql.push(&format!(" ORDER BY i.seq {} LIMIT ", self.order())).bind(many).push(&format!(") b{place}"));
+        }
+        if types.is_empty() {
+            sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id = -1");
+        }
+    }
+
+    /// Adds which part of the inbox: between two of its items, two instants, and no further than it is shown.
+    fn push_window(self, sql: &mut Sql) {
+        let Self { tenant, filter, window, .. } = self;
+        if let Some(seq) = window.older_than {
+            sql.push(" AND i.seq < ").bind(seq);
+        }
+        if let Some(seq) = window.newer_than {
+            sql.push(" AND i.seq > ").bind(seq);
+        }
+        push_instant(sql, tenant, ">=", filter.since);
+        push_instant(sql, tenant, "<", filter.until);
+        standing::push_cut(sql, self.user.into(), "", self.reach);
+    }
 }
 
 /// Instants do not go back along the log, so a bound in time is a bound of seqs: one probe of `notification_published_at`.

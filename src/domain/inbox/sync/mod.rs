@@ -7,7 +7,7 @@
 mod lock;
 mod statement;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use entity::ids::{ChannelId, Seq, UserId};
 use entity::prelude::{Among, ColumnTrait, EntityTrait, Expr, LIST, QueryFilter, QueryOrder, QuerySelect};
@@ -53,13 +53,6 @@ pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Resul
     Ok(())
 }
 
-/// Locks the rows of those of the users whom nobody holds, and whose items nothing has been amended of that they have not synced, until the
-/// transaction ends; returns who they are. Their inboxes stay where they are.
-pub async fn held_if_free(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<HashSet<UserId>> {
-    let (locked, head) = lock(txn, tenant, users, Held::LeftOut).await?;
-    Ok(locked.into_iter().filter(|of| head.amended <= of.cursor).map(|of| of.user).collect())
-}
-
 /// [`caught_up`] without waiting for anybody. Returns, too, who was left out: those whose rows somebody holds, and who is no user any
 /// more.
 pub async fn those_free(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, Vec<UserId>)> {
@@ -99,12 +92,12 @@ pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: M
     Ok(pulled.end.min(end))
 }
 
-/// Locks the users' rows until the transaction ends, and returns the end of the log; their inboxes stay where they are.
-/// `Error::Erased` where one of them is no user any more.
-pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
+/// Locks the users' rows until the transaction ends, and returns the end of the log and to how many channels each of them listens; their
+/// inboxes stay where they are. `Error::Erased` where one of them is no user any more.
+pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, HashMap<UserId, i64>)> {
     let (locked, head) = lock(txn, tenant, users, Held::Awaited).await?;
     all_found(txn, tenant, &missing(users, &locked)).await?;
-    Ok(head.end)
+    Ok((head.end, locked.into_iter().map(|of| (of.user, of.subscription_count)).collect()))
 }
 
 async fn all_found(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Result<()> {

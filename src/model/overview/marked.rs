@@ -1,0 +1,51 @@
+//! What marks of single items make of an overview.
+
+use entity::ids::{Seq, TypeId};
+use entity::inbox_item::State;
+
+use super::{Count, Overview, Wish};
+use crate::clock::Millis;
+use crate::model::catalogue::Catalogue;
+
+/// An item that was marked.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    pub seq: Seq,
+    pub kind: TypeId,
+    pub from: State,
+    /// Nothing where it was deleted.
+    pub to: Option<State>,
+    /// 1 where it was made read, -1 where it was made unread.
+    pub makes_read: i64,
+    pub at: Millis,
+}
+
+impl Overview {
+    /// Makes it what it is once one of its items is read, or unread. False where that cannot be told, and it is not to be used: the item has
+    /// left the inbox proper or come into it, or there were more than were counted.
+    ///
+    /// Types with nothing in them may be missing.
+    pub(super) fn mark(&mut self, mark: &Mark, wish: &Wish, catalogue: &Catalogue) -> bool {
+        let Some(to) = mark.to.filter(|to| to.is_archived() == mark.from.is_archived()) else { return false };
+        let Some(kind) = catalogue.type_by_id(mark.kind) else { return false };
+        let is_wished = wish.types.as_ref().is_none_or(|types| types.contains(&kind.code));
+        if to.is_archived() || !is_wished {
+            return true;
+        }
+        let Some(of) = self.types.iter_mut().find(|of| of.message_type.id == mark.kind) else { return false };
+        let unread = of.unread.count - mark.makes_read;
+        if !of.unread.is_exact || unread < 0 {
+            return false;
+        }
+        of.unread = Count::of(unread, wish.cap);
+        if let Some(latest) = of.latest.as_mut().filter(|latest| latest.seq == mark.seq) {
+            latest.state = to;
+            latest.read_at = (to == State::Read).then_some(mark.at);
+        }
+        self.unread = match self.types.iter().find(|of| !of.unread.is_exact) {
+            Some(of) => of.unread,
+            None => Count::of(self.types.iter().map(|of| of.unread.count).sum(), wish.cap),
+        };
+        true
+    }
+}

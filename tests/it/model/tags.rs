@@ -1,0 +1,64 @@
+//! Tags of overviews: a client that knows one is told nothing exactly where all that it would be told is what it knows, on whichever node.
+
+use serde_json::{Map, Value, json};
+use tidings::auth::Role;
+
+use super::drive::Driver;
+use super::op::USERS;
+use crate::support::Actor;
+
+/// All that an overview shows but its cursor.
+const ALL: &str = "fragment All on InboxOverview { etag unread { count exact } unseen { count exact } total { count exact } \
+    views { id code externalId unread { count exact } lastActivityAt lastVisitedAt latest } \
+    types { type { id code title group readPolicy mandatory ttlSeconds icon ui } unread { count exact } latest { \
+      id kind type { code } title body link data sender { id name avatarUrl locale } target { type externalId } action createdAt updatedAt \
+      expiresAt isRead readAt isArchived archivedAt notificationId } } }";
+
+/// What a client asks with at first.
+const NONE: &str = "0000000000000000";
+
+impl Driver<'_> {
+    /// Asks both nodes for the overviews of all users, by the tags that are known of them and without.
+    pub async fn compare_tags(&mut self) -> Result<(), String> {
+        let nodes = [self.actor(Role::Service, "shop"), self.looking(Role::Service, "shop")];
+        let known = self.known.clone();
+        let one = self.overviews(&nodes[0], &known).await;
+        let other = self.overviews(&nodes[1], &known).await;
+        for (user, known) in known.into_iter().enumerate() {
+            let all = &one[user]["overview"];
+            if *all != other[user]["overview"] {
+                return Err(format!("one node shows {} {all:#}, the other {:#}", USERS[user], other[user]["overview"]));
+            }
+            let news = if shown(all) == shown(&known) { &Value::Null } else { all };
+            for told in [&one[user]["overviewUnless"], &other[user]["overviewUnless"]] {
+                if told != news {
+                    return Err(format!("{}, who knows {known:#}, is told {told:#}: it is {all:#}", USERS[user]));
+                }
+            }
+            self.known[user].clone_from(all);
+        }
+        Ok(())
+    }
+
+    async fn overviews(&self, node: &Actor<'_>, known: &[Value]) -> Vec<Value> {
+        let (mut fields, mut variables, mut declared) = (String::new(), Map::new(), Vec::new());
+        for (place, (user, known)) in USERS.iter().zip(known).enumerate() {
+            variables.insert(format!("t{place}"), json!(known["etag"].as_str().unwrap_or(NONE)));
+            declared.push(format!("$t{place}: String!"));
+            let of = format!("overview(cap: 2) {{ ...All }} overviewUnless(cap: 2, etag: $t{place}) {{ ...All }}");
+            fields.push_str(&format!("u{place}: inboxUser(id: \"{user}\") {{ {of} }} "));
+        }
+        let query = format!("query({}) {{ {fields} }} {ALL}", declared.join(", "));
+        let (_, mut answer) = node.send(&query, Value::Object(variables)).await;
+        (0..USERS.len()).map(|place| answer["data"][format!("u{place}")].take()).collect()
+    }
+}
+
+/// All of it but what it is told from others by.
+fn shown(all: &Value) -> Value {
+    let mut all = all.clone();
+    if let Some(fields) = all.as_object_mut() {
+        fields.remove("etag");
+    }
+    all
+}
