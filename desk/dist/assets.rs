@@ -1,6 +1,6 @@
 // Made by desk/build.mjs.
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
-    ("main-D6RBH6DM.css", "text/css; charset=utf-8", include_bytes!("main-D6RBH6DM.css.gz")),
-    ("main-KSOAPJPY.js", "text/javascript; charset=utf-8", include_bytes!("main-KSOAPJPY.js.gz")),
+    ("main-C4PQVOZU.css", "text/css; charset=utf-8", include_bytes!("main-C4PQVOZU.css.gz")),
+    ("main-JBF746S5.js", "text/javascript; charset=utf-8", include_bytes!("main-JBF746S5.js.gz")),
 ]

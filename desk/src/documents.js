@@ -1,7 +1,7 @@
 // All that the page asks for, each a document of GraphQL; `tests/documents.test.mjs` holds them against schema.graphql.
 
 const PAGE = 'pageInfo { hasNextPage endCursor }';
-const SENT = `id kind title body link status createdAt publishAt publishedAt retractedAt updatedAt expiresAt action rule
+const SENT = `id kind title body link shown { title body link } status createdAt publishAt publishedAt retractedAt updatedAt expiresAt action rule
   type { code title icon } sender { id name } target { type externalId }
   audience { everyone groups { code title } userCount } stats { audienceSize deliveredCount readCount }`;
 const TYPE = `code title group icon position readPolicy mandatory ttlSeconds ui template { title body link } templateError

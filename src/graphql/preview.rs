@@ -70,9 +70,9 @@ impl PreviewQuery {
     ) -> Result<NotificationPreview> {
         let call = Call::by(ctx, STAFF)?;
         let (template, name) = of_type(call, &input).await?;
-        let template = input.template.map_or(template, |given| {
-            Some(Template { title: given.title, body: given.body, link: given.link })
-        });
+        let template = input
+            .template
+            .map_or(template, |given| Some(Template { title: given.title, body: given.body, link: given.link }));
         let sender = sender(call, input.sender.as_ref()).await?;
         let given = |json: Option<Json<Value>>| json.map(|Json(value)| value).unwrap_or_default();
         let ContentInput { title, body, link, params, data } = input.content;
@@ -89,10 +89,12 @@ impl PreviewQuery {
         let mut flaws = Vec::new();
         let mut shown = |text, field, own: Option<String>| {
             let rendered = template.as_ref().map_or(Ok(None), |template| tried(template, text, &scene));
-            rendered.unwrap_or_else(|flaw| {
-                flaws.push(told(field, &flaw));
-                None
-            }).or(own)
+            rendered
+                .unwrap_or_else(|flaw| {
+                    flaws.push(told(field, &flaw));
+                    None
+                })
+                .or(own)
         };
         Ok(NotificationPreview {
             title: shown(Text::Title, "title", title).or(name).unwrap_or_default(),

@@ -49,12 +49,12 @@ class Notification extends Page {
         ${state({ isLoading: isLoading && !isGone, loadFailure, isEmpty: true, empty: 'There is no notification under this address, or not any more.' })}`;
     }
     return html`
-      <div class="head"><div><p class="crumb"><a href=${to('sent')}>Sent</a></p><h1 tabindex="-1"><bdi>${of.title}</bdi></h1></div>
+      <div class="head"><div><p class="crumb"><a href=${to('sent')}>Sent</a></p><h1 tabindex="-1"><bdi>${of.shown.title}</bdi></h1></div>
         <div class="actions">${this.acts(of)}</div></div>
       ${this.editing ? nothing : problem(this.failure)}
       <div class="columns">
         <div>
-          <section class="card"><h2>As they see it</h2>${item({ ...of, type: of.type.title })}</section>
+          <section class="card"><h2>As they see it</h2>${item({ ...of.shown, type: of.type.title })}</section>
           ${this.editing === 'text' ? this.amending(of) : nothing}
           ${this.editing === 'time' ? this.rescheduling() : nothing}
           ${this.why()}

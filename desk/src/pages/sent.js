@@ -76,7 +76,7 @@ class Sent extends Page {
 
   row(of) {
     return html`<tr>
-      <th scope="row"><a href=${to('sent', [of.id])}><bdi>${of.title}</bdi></a>${of.sender ? html`<small>by ${person(of.sender)}</small>` : nothing}</th>
+      <th scope="row"><a href=${to('sent', [of.id])}><bdi>${of.shown.title}</bdi></a>${of.sender ? html`<small>by ${person(of.sender)}</small>` : nothing}</th>
       <td data-label="Type">${of.type.title}<small>${word(of.kind)}</small></td>
       <td data-label="For"><bdi>${audience(of)}</bdi></td>
       <td data-label="Status">${badge(of.status)}</td>

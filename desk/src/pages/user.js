@@ -176,7 +176,7 @@ class User extends Page {
           <caption class="vh">What they subscribe to</caption>
           <thead><tr><th>Target</th><th>Action</th><th>Since</th><th><span class="vh">Acts</span></th></tr></thead>
           <tbody>${subscriptions.nodes.map((one) => html`<tr>
-            <th scope="row"><bdi>${one.target.type} ${one.target.externalId}</bdi></th><td data-label="Action"><bdi>${one.action}</bdi></td><td data-label="Since">${when(one.createdAt)}</td>
+            <th scope="row"><bdi>${one.target.type} ${one.target.externalId}</bdi></th><td data-label="Action"><bdi>${one.action}</bdi></td><td data-label="Since" class="named">${when(one.createdAt)}</td>
             <td class="acts"><button type="button" class="quiet" aria-label="End ${one.action} of ${one.target.type} ${one.target.externalId}" @click=${() => this.unsubscribe(one)}>End</button></td></tr>`)}</tbody></table>
           ${subscriptions.pageInfo.hasNextPage ? html`<p class="muted">The first 50 are shown.</p>` : nothing}`}
       </section>
@@ -237,14 +237,14 @@ class User extends Page {
     return html`<table class="cards"><caption class="vh">Views that they are in</caption>
       <thead><tr><th>View</th><th class="number">Unread</th><th>Last activity</th><th>Last visit</th></tr></thead>
       <tbody>${views.map((view) => html`<tr><th scope="row"><bdi>${view.code} ${view.externalId}</bdi></th><td data-label="Unread" class="number">${view.unread.count}${view.unread.exact ? '' : '+'}</td>
-        <td data-label="Last activity">${when(view.lastActivityAt)}</td><td data-label="Last visit">${when(view.lastVisitedAt)}</td></tr>`)}</tbody></table>`;
+        <td data-label="Last activity" class="named">${when(view.lastActivityAt)}</td><td data-label="Last visit" class="named">${when(view.lastVisitedAt)}</td></tr>`)}</tbody></table>`;
   }
 
   showWhy() {
     const chosen = this.query.get('notification') ?? '';
     const choose = (notification) => go(to('users', [this.who], { tab: 'why', notification }), { replaces: true });
     return html`<section class="card"><h2>Why did they (not) get this?</h2>
-      ${select({ name: 'recent', label: 'Sent lately', value: chosen, set: choose, options: [['', 'Choose …'], ...this.sent.map((of) => [of.id, `${of.title} (${short(of.publishedAt ?? of.createdAt)})`])] })}
+      ${select({ name: 'recent', label: 'Sent lately', value: chosen, set: choose, options: [['', 'Choose …'], ...this.sent.map((of) => [of.id, `${of.shown.title} (${short(of.publishedAt ?? of.createdAt)})`])] })}
       ${text({ name: 'notification', label: 'Or by its id', value: chosen, isCode: true, set: (value) => choose(value.trim()) })}
       <desk-why .notification=${chosen} .user=${this.who}></desk-why></section>`;
   }

@@ -28,9 +28,9 @@ class Types extends Page {
         <thead><tr><th>Type</th><th>Code</th><th>Group</th><th>Read</th><th>Leaves by</th><th>Template</th></tr></thead>
         <tbody>${types.map((of) => html`<tr>
           <th scope="row"><a href=${to('catalogue', ['types', of.code])}><bdi>${of.title}</bdi></a>${of.mandatory ? html` <span class="badge">mandatory</span>` : nothing}</th>
-          <td data-label="Code" class="code"><bdi>${of.code}</bdi></td><td data-label="Group"><bdi>${of.group ?? '–'}</bdi></td><td data-label="Read">${of.readPolicy === 'AUTO' ? 'by looking' : 'one by one'}</td>
-          <td data-label="Leaves by">${of.delivery.map(({ channel }) => word(channel)).join(', ') || '–'}</td>
-          <td data-label="Template">${of.templateError ? html`<span class="badge bad" title=${of.templateError}>flaw</span>` : of.template ? 'yes' : '–'}</td></tr>`)}</tbody></table>` : nothing}`;
+          <td data-label="Code" class="code"><bdi>${of.code}</bdi></td><td data-label="Group" class="named"><bdi>${of.group ?? '–'}</bdi></td><td data-label="Read" class="named">${of.readPolicy === 'AUTO' ? 'by looking' : 'one by one'}</td>
+          <td data-label="Leaves by" class="named">${of.delivery.map(({ channel }) => word(channel)).join(', ') || '–'}</td>
+          <td data-label="Template" class="named">${of.templateError ? html`<span class="badge bad" title=${of.templateError}>flaw</span>` : of.template ? 'yes' : '–'}</td></tr>`)}</tbody></table>` : nothing}`;
   }
 }
 customElements.define('desk-types', Types);

@@ -31,7 +31,7 @@ class ViewCodes extends Page {
       ${state({ isLoading, loadFailure, isEmpty: codes.length === 0, empty: 'There are no codes of views yet.' })}
       ${codes.length > 0 ? html`<table class="cards"><caption class="vh">Codes of views</caption>
         <thead><tr><th>Code</th><th>Users join and leave</th><th><span class="vh">Acts</span></th></tr></thead>
-        <tbody>${codes.map(({ code, open }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label="Users join and leave">${open ? 'by themselves' : 'only by a service'}</td>
+        <tbody>${codes.map(({ code, open }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label="Users join and leave" class="named">${open ? 'by themselves' : 'only by a service'}</td>
           <td class="acts">${this.isAdmin ? html`
             <button type="button" class="quiet" aria-label="Change ${code}" @click=${() => this.save(code, !open)}>${open ? 'Close' : 'Open'} it</button>
             <button type="button" class="quiet danger" aria-label="Delete ${code}" @click=${() => this.delete(code)}>Delete</button>` : nothing}</td></tr>`)}</tbody></table>` : nothing}

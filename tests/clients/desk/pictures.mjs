@@ -1,0 +1,3 @@
+// What docs/desk.md shows; `PICTURES` names another folder.
+
+export async function pictures() {}
