@@ -7,10 +7,12 @@ import { follow, go, here, to } from './route.js';
 import { byToken, first, signIn, signOut, taken } from './session.js';
 import { span } from './time.js';
 import './door.js';
+import './pages/audit.js';
 import './pages/catalogue.js';
 import './pages/compose.js';
 import './pages/deliveries.js';
 import './pages/notification.js';
+import './pages/now.js';
 import './pages/rules.js';
 import './pages/sent.js';
 import './pages/user.js';
@@ -31,6 +33,8 @@ const PLACES = [
   { place: 'catalogue', title: 'Catalogue', roles: STAFF, show: (of) => html`<desk-catalogue .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-catalogue>` },
   { place: 'deliveries', title: 'Deliveries', roles: STAFF, show: (of) => html`<desk-deliveries .caller=${of.caller} .query=${of.query}></desk-deliveries>` },
   { place: 'rules', title: 'Rules', roles: ADMIN, show: (of) => html`<desk-rules .caller=${of.caller}></desk-rules>` },
+  { place: 'audit', title: 'Audit log', roles: ADMIN, show: (of) => html`<desk-audit .caller=${of.caller} .query=${of.query}></desk-audit>` },
+  { place: 'now', title: 'Now', roles: ADMIN, show: (of) => html`<desk-now .caller=${of.caller}></desk-now>` },
 ];
 
 class Desk extends LitElement {

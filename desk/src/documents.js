@@ -4,6 +4,7 @@ const PAGE = 'pageInfo { hasNextPage endCursor }';
 const SENT = `id kind title body link shown { title body link } status createdAt publishAt publishedAt retractedAt updatedAt expiresAt action rule
   type { code title icon } sender { id name } target { type externalId }
   audience { everyone groups { code title } userCount } stats { audienceSize deliveredCount readCount }`;
+const ACTOR = 'name role origin';
 const TYPE = `code title group icon position readPolicy mandatory ttlSeconds ui template { title body link } templateError
   delivery { channel condition delaySeconds digest letter { subject text html } wechat { templateId link fields { name value } } }`;
 
@@ -16,6 +17,7 @@ export const SearchUsers = `query SearchUsers($text: String!) { searchUsers(text
 export const Preview = `query Preview($input: PreviewNotificationInput!) {
   previewNotification(input: $input) { title body link flaws { field line message } }
 }`;
+export const Size = `query Size($audience: NotificationAudienceInput!) { audienceSize(audience: $audience) { count exact } }`;
 export const Announce = `mutation Announce($input: SendAnnouncementInput!) {
   sendAnnouncement(input: $input) { replayed notification { id status publishAt } }
 }`;
@@ -25,10 +27,10 @@ export const Tell = `mutation Tell($input: SendMessageInput!) {
 
 // Sent.
 export const SentList = `query SentList($filter: NotificationFilter, $after: String) {
-  sentNotifications(filter: $filter, first: 25, after: $after) { nodes { ${SENT} } ${PAGE} }
+  sentNotifications(filter: $filter, first: 25, after: $after) { nodes { ${SENT} sentBy { ${ACTOR} } } ${PAGE} }
 }`;
 export const SentOne = `query SentOne($id: ID!) {
-  sentNotification(id: $id) { ${SENT} data type { template { title body link } } deliveries { channel pending delivered dead } }
+  sentNotification(id: $id) { ${SENT} data sentBy { ${ACTOR} } history { at action actor { ${ACTOR} } } type { template { title body link } } deliveries { channel pending delivered dead } }
 }`;
 export const Amend = `mutation Amend($id: ID!, $input: NotificationPatch!) { updateSentNotification(id: $id, input: $input) { ${SENT} } }`;
 export const Retract = `mutation Retract($id: ID!) { retractSentNotification(id: $id) { ${SENT} } }`;
@@ -124,3 +126,11 @@ export const Rules = `query Rules {
 export const RunRule = `mutation RunRule($code: String!) { runNotificationRule(code: $code) { outcome rows raised amended resolved error } }`;
 export const PauseRule = `mutation PauseRule($code: String!) { pauseNotificationRule(code: $code) { id state } }`;
 export const ResumeRule = `mutation ResumeRule($code: String!) { resumeNotificationRule(code: $code) { id state } }`;
+
+// Audit log and Now.
+export const Audit = `query Audit($filter: AuditFilter, $first: Int, $after: String) {
+  auditLog(filter: $filter, first: $first, after: $after) { nodes { at action count subject subjectKind actor { ${ACTOR} } } ${PAGE} }
+}`;
+export const Status = `query Status {
+  serviceStatus { version now healthy sessionCount sentLastMinute sentLastHour scheduled { count exact } nextScheduledAt overdueSeconds }
+}`;

@@ -61,6 +61,13 @@ export function flaws(draft, template, now = Date.now()) {
   return found;
 }
 
+/** Whom a draft is for; null as long as it is for nobody. */
+export function audienceOf({ audience, groups, users }) {
+  if (audience === 'groups') return groups.length > 0 ? { groups } : null;
+  if (audience === 'users') return users.length > 0 ? { users } : null;
+  return { everyone: true };
+}
+
 /** The operation's name and input: one person is told by a message, others by an announcement. */
 export function inputOf(draft, template) {
   const common = {
@@ -68,6 +75,5 @@ export function inputOf(draft, template) {
     publishAt: publishAt(draft) ?? undefined, idempotencyKey: draft.key,
   };
   if (draft.audience === 'users' && draft.users.length === 1) return { isMessage: true, input: { ...common, receiver: draft.users[0] } };
-  const audience = { everyone: { everyone: true }, groups: { groups: draft.groups }, users: { users: draft.users } }[draft.audience];
-  return { isMessage: false, input: { ...common, audience } };
+  return { isMessage: false, input: { ...common, audience: audienceOf(draft) } };
 }

@@ -10,6 +10,7 @@ pub mod statement;
 pub mod action;
 pub mod activity_key;
 pub mod amendment;
+pub mod audit_entry;
 pub mod channel;
 pub mod chore;
 pub mod contact;

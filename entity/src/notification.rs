@@ -81,6 +81,9 @@ pub struct Model {
     pub rule: Option<String>,
     /// JSON: the key of the row that it was raised for.
     pub row_key: Option<String>,
+    /// The service or operator who has sent it: role, class of address and name. Nothing where a user or the server itself has, or a
+    /// node from before this was kept.
+    pub sent_by: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -26,6 +26,7 @@ mod m20261123_000024_letters;
 mod m20261123_000025_events_of_items;
 mod m20261124_000026_digests;
 mod m20261124_000027_folded_names;
+mod m20261125_000028_audit;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -58,6 +59,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261123_000025_events_of_items,
     m20261124_000026_digests,
     m20261124_000027_folded_names,
+    m20261125_000028_audit,
 ];
 
 /// The names of all migrations, oldest first.

@@ -1,6 +1,7 @@
 //! All that an operation may use.
 
 mod caches;
+mod connected;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::vault::Vault;
 use crate::wechat::WeChat;
 pub use caches::Caches;
+pub use connected::Connected;
 
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub struct App {
     pub caches: Caches,
     /// Tells sessions, here and on other nodes, that there is news.
     pub hub: Arc<Hub>,
+    /// How many sessions tenants have open on this node.
+    pub connected: Connected,
     /// What the server counts of itself.
     pub metrics: Metrics,
 }
@@ -111,6 +115,7 @@ impl App {
             vault,
             caches,
             hub,
+            connected: Connected::default(),
             metrics,
         });
         app.compare_clocks().await?;

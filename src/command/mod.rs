@@ -1,5 +1,6 @@
 //! What the command line can do, a file a command where it is more than a call.
 
+mod audit;
 mod backup;
 mod demo;
 mod doctor;
@@ -39,6 +40,8 @@ pub enum Command {
         #[command(flatten)]
         config: Box<Config>,
     },
+    /// Print what services and operators did of a tenant's, newest first, as JSON lines. Safe while servers run.
+    Audit(audit::Audit),
     /// Copy a SQLite database into a new file while it is served, and check the copy.
     Backup(backup::Backup),
     /// Make a database that was restored from a backup ready to be served: to be run before any server is.
@@ -80,6 +83,7 @@ impl Command {
             }
             Self::Migrate(migrate) => migrate.run().await,
             Self::Sweep { config } => sweep(*config).await,
+            Self::Audit(audit) => audit.run().await,
             Self::Backup(backup) => backup.run().await,
             Self::Restored(restored) => restored.run().await,
             Self::Import(import) => import.run().await,

@@ -45,6 +45,9 @@ pub struct Config {
     /// How many days back a user's first visit reaches, and how long an idempotency key is remembered at least.
     #[arg(long, env = "TIDINGS_RETENTION_DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3650))]
     pub retention_days: u16,
+    /// How many days the audit log is kept; as long as the retention window where it is left out.
+    #[arg(long, env = "TIDINGS_AUDIT_DAYS", value_parser = clap::value_parser!(u16).range(1..=3650))]
+    pub audit_days: Option<u16>,
     /// Tenants whose users may call `sendMessage` as themselves, separated by commas; `*` for all.
     #[arg(long, env = "TIDINGS_USER_MESSAGES", value_delimiter = ',')]
     pub user_messages: Vec<String>,
@@ -277,6 +280,11 @@ impl Config {
     /// How far back a first visit reaches, in milliseconds.
     pub fn retention_millis(&self) -> i64 {
         i64::from(self.retention_days) * 24 * 60 * 60 * 1000
+    }
+
+    /// How far back the audit log goes, in milliseconds.
+    pub fn audit_millis(&self) -> i64 {
+        i64::from(self.audit_days.unwrap_or(self.retention_days)) * 24 * 60 * 60 * 1000
     }
 
     /// Whether users of this tenant may send messages as themselves.

@@ -6,7 +6,7 @@ use super::Transaction;
 use crate::error::Result;
 
 /// The tables that have them. A test compares this with the tables that there are.
-pub const TABLES: [&str; 14] = [
+pub const TABLES: [&str; 15] = [
     "tenant",
     "users",
     "message_type",
@@ -21,6 +21,7 @@ pub const TABLES: [&str; 14] = [
     "delivery",
     "contact",
     "webhook_batch",
+    "audit_entry",
 ];
 
 /// Goes on `by` numbers further in each of these tables, so that no new row has an id that one before the restored ones may have had.

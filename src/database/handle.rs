@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex as Lock;
@@ -121,6 +122,8 @@ pub struct Transaction {
     hub: Arc<Hub>,
     /// What open sessions are told once it is committed.
     notices: Lock<Vec<Notice>>,
+    /// Whether a statement of it has changed a row.
+    changed: AtomicBool,
 }
 
 impl Transaction {
@@ -142,6 +145,7 @@ impl Transaction {
             health,
             hub,
             notices: Lock::default(),
+            changed: AtomicBool::new(false),
         })
     }
 
@@ -150,6 +154,18 @@ impl Transaction {
     pub fn tell(&self, notice: Notice) {
         if !notice.is_empty() {
             self.notices.lock().push(notice);
+        }
+    }
+
+    /// Whether a statement of it has changed anything.
+    pub fn has_changed(&self) -> bool {
+        self.changed.load(Relaxed)
+    }
+
+    /// Notes whether a statement changes anything: what reads begins with the word, and finding nothing is no change.
+    fn note(&self, statement: &Statement, rows: u64) {
+        if rows > 0 && !statement.sql.starts_with("SELECT") {
+            self.changed.store(true, Relaxed);
         }
     }
 
@@ -202,7 +218,9 @@ impl ConnectionTrait for Transaction {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.watch(&statement, lent.run(&statement)).await
+        let done = self.watch(&statement, lent.run(&statement)).await?;
+        self.note(&statement, done.rows_affected());
+        Ok(done)
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
@@ -212,11 +230,15 @@ impl ConnectionTrait for Transaction {
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.watch(&statement, lent.one(&statement)).await
+        let row = self.watch(&statement, lent.one(&statement)).await?;
+        self.note(&statement, row.is_some().into());
+        Ok(row)
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.watch(&statement, lent.all(&statement)).await
+        let rows = self.watch(&statement, lent.all(&statement)).await?;
+        self.note(&statement, rows.len() as u64);
+        Ok(rows)
     }
 }

@@ -14,6 +14,7 @@ use crate::clock::Millis;
 use crate::error::{Ailment, Error, Result};
 use crate::hub::Hub;
 
+mod act;
 mod alone;
 mod any;
 mod backup;
@@ -31,6 +32,7 @@ mod sound;
 mod sql;
 mod together;
 
+pub use act::Act;
 pub use alone::{Held, Use, file_of};
 pub use backup::{Copy, backup};
 pub use connect::{ACQUIRE_TIMEOUT, connect, open, without_a_trace};
@@ -221,10 +223,20 @@ pub async fn traced<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 pub struct Tries(u32);
 
 impl Tries {
+    async fn committed(txn: Transaction) -> Result<()> {
+        Act::write_within(&txn).await?;
+        let has_changed = txn.has_changed();
+        txn.commit().await?;
+        if has_changed {
+            Act::is_written();
+        }
+        Ok(())
+    }
+
     /// Commits what succeeded; nothing where it is to be tried again.
     pub async fn end<T>(&mut self, txn: Transaction, result: Result<T>) -> Option<Result<T>> {
         let result = match result {
-            Ok(value) => txn.commit().await.map(|()| value).map_err(Error::from),
+            Ok(value) => Self::committed(txn).await.map(|()| value),
             Err(error) => {
                 // Where it cannot be taken back, the connection is closed, which does; why it failed is what counts.
                 let _ = txn.rollback().await;

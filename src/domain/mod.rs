@@ -1,6 +1,7 @@
 //! What Tidings does, one file or folder a noun; it knows neither GraphQL nor HTTP. Each noun knows only those that stand before
 //! it in the order that ARCHITECTURE.md gives and `tests/it/architecture.rs` holds.
 
+pub mod audit;
 pub mod catalogue;
 pub mod channel;
 pub mod chore;

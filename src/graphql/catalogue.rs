@@ -1,5 +1,6 @@
 //! Message types and reasons.
 
+use entity::audit_entry;
 use std::sync::Arc;
 
 use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
@@ -438,6 +439,7 @@ impl CatalogueMutation {
         #[graphql(desc = "All of the type.")] input: MessageTypeInput,
     ) -> Result<MessageType> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, audit_entry::Subject::MessageType, &[&input.code]);
         let code = input.code.clone();
         catalogue::save_type(call.app, call.tenant, &change(input)).await.map_err(|error| error.within("input"))?;
         let catalogue = catalogue::current(call.app, call.tenant).await?;
@@ -452,6 +454,7 @@ impl CatalogueMutation {
         #[graphql(desc = "Which type.")] code: String,
     ) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, audit_entry::Subject::MessageType, &[&code]);
         let deleted = catalogue::delete_type(call.app, call.tenant, &code).await?;
         let id = |of: TypeId| ID(call.tenant.seal.close(seal::Kind::MessageType, 0, of.0));
         Ok(DeletePayload { deleted_id: deleted.map(id) })
@@ -465,6 +468,7 @@ impl CatalogueMutation {
         #[graphql(desc = "What it subscribes to, 1 to 100.")] actions: Vec<String>,
     ) -> Result<Reason> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, audit_entry::Subject::Reason, &[&code]);
         catalogue::save_reason(call.app, call.tenant, &code, actions.clone()).await?;
         Ok(Reason { code, actions })
     }
@@ -476,6 +480,7 @@ impl CatalogueMutation {
         #[graphql(desc = "Which reason.")] code: String,
     ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, audit_entry::Subject::Reason, &[&code]);
         let is_deleted = catalogue::delete_reason(call.app, call.tenant, &code).await?;
         Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }

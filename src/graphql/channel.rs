@@ -1,5 +1,6 @@
 //! Subscriptions, follows and groups.
 
+use entity::audit_entry;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -209,6 +210,7 @@ impl GroupMutation {
         #[graphql(desc = "For people; 1 to 256 characters. None where it is left out.")] title: Option<String>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits(ctx, audit_entry::Subject::Group, &[&code]);
         Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
     }
 
@@ -221,6 +223,7 @@ impl GroupMutation {
         #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), users.len());
         Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &strings(users)).await?))
     }
 
@@ -232,6 +235,7 @@ impl GroupMutation {
         #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), users.len());
         Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &strings(users)).await?))
     }
 
@@ -242,6 +246,7 @@ impl GroupMutation {
         #[graphql(desc = "Which group.")] code: String,
     ) -> Result<DeletePayload> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits(ctx, audit_entry::Subject::Group, &[&code]);
         let deleted = channel::delete_group(call.app, call.tenant, &code).await?;
         let id = |of: ChannelId| ID(call.tenant.seal.close(seal::Kind::Group, 0, of.0));
         Ok(DeletePayload { deleted_id: deleted.map(id) })
@@ -356,7 +361,7 @@ impl SubscribeMutation {
         let call = Call::of(ctx);
         let target = input.target.into();
         let done = async {
-            let listener = listener(call, input.who).await?;
+            let listener = listener(ctx, call, input.who).await?;
             let actions = channel::resolve_actions(call.app, call.tenant, input.what.into()).await;
             let actions = actions.map_err(|error| error.within("what"))?;
             let many = actions.len();
@@ -381,7 +386,7 @@ impl SubscribeMutation {
         let call = Call::of(ctx);
         let target = input.target.into();
         let done = async {
-            let listener = listener(call, input.who).await?;
+            let listener = listener(ctx, call, input.who).await?;
             let actions = match input.what {
                 UnsubscribeChoice::Actions(actions) if actions.is_empty() => {
                     return Err(Error::bad_input("what.actions", "must name at least one action"));
@@ -420,6 +425,7 @@ impl SubscribeMutation {
     ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
+        call.audits(ctx, audit_entry::Subject::User, &[follower]);
         let following = async {
             let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
             channel::follow(call.app, call.tenant, follower, actor).await.map(|()| actor)
@@ -437,6 +443,7 @@ impl SubscribeMutation {
     ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
+        call.audits(ctx, audit_entry::Subject::User, &[follower]);
         let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
         channel::unfollow(call.app, call.tenant, follower, actor).await?;
         Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
@@ -451,7 +458,19 @@ fn user_of(listener: Listener) -> Option<UserId> {
     }
 }
 
-async fn listener(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {
+async fn listener(ctx: &Context<'_>, call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {
+    use audit_entry::Subject;
+    if let Some(ListenerChoice::Group(code)) = &who {
+        call.audits(ctx, Subject::Group, &[code]);
+    }
+    let listener = found(call, who).await?;
+    if let Listener::User(user) = listener {
+        call.audits(ctx, Subject::User, &[user]);
+    }
+    Ok(listener)
+}
+
+async fn found(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {
     match who {
         None => Ok(Listener::User(call.subject("who", None).await?)),
         Some(ListenerChoice::User(user)) => Ok(Listener::User(call.subject("who.user", Some(&user)).await?)),

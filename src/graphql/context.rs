@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID};
+use entity::audit_entry::Subject;
 use entity::ids::UserId;
 use futures_util::future::BoxFuture;
 
@@ -10,9 +11,11 @@ use super::admission::Rates;
 use super::viewer::Viewer;
 use crate::app::App;
 use crate::auth::Role;
+use crate::database::Act;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
+use crate::model::actor::{Actor, Staff};
 
 /// What a resolver works with.
 #[derive(Clone, Copy)]
@@ -56,6 +59,43 @@ impl<'a> Call<'a> {
             Role::User => By::User(&self.viewer.sub),
             Role::Service | Role::Admin => By::Partner,
         }
+    }
+
+    /// Who is calling, as the audit log names them; nothing where it is a user, whose doings concern themselves.
+    pub fn actor(&self) -> Option<Actor> {
+        let staff = match self.viewer.role {
+            Role::User => return None,
+            Role::Service => Staff::Service,
+            Role::Admin => Staff::Admin,
+        };
+        Some(Actor { staff, origin: self.viewer.origin, name: self.viewer.sub.clone() })
+    }
+
+    /// From here on the mutation of `ctx` is done to this, and is in the audit log with the first of its transactions that changes
+    /// anything. Nothing where a user calls.
+    pub fn audits<S: ToString>(self, ctx: &Context<'_>, kind: Subject, subjects: &[S]) -> Self {
+        self.audits_many(ctx, (kind, subjects), 1)
+    }
+
+    /// The same for what is about so many things or users.
+    pub fn audits_many<S: ToString>(self, ctx: &Context<'_>, (kind, subjects): (Subject, &[S]), count: usize) -> Self {
+        if let Some(act) = self.act(ctx, kind, subjects) {
+            Act { count: i64::try_from(count).unwrap_or(i64::MAX), ..act }.begins();
+        }
+        self
+    }
+
+    /// What is done by the field of `ctx`, to this.
+    pub fn act<S: ToString>(&self, ctx: &Context<'_>, kind: Subject, subjects: &[S]) -> Option<Act> {
+        Some(Act {
+            tenant: self.tenant.id,
+            at: self.app.now(),
+            actor: self.actor()?.kept(),
+            action: ctx.field().name().to_owned(),
+            kind,
+            subjects: subjects.iter().map(ToString::to_string).collect(),
+            count: 1,
+        })
     }
 
     /// The calling user; `FORBIDDEN` for services and operators, who have no inbox.

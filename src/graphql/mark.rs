@@ -1,5 +1,6 @@
 //! Marks: what users do with their items, and partners' backends for them.
 
+use entity::audit_entry;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -95,7 +96,8 @@ async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a
     }
     check::code("user", name)?;
     let found = user::find(call.app, call.tenant, &[name.to_owned()]).await?;
-    let user = found.into_values().next().ok_or_else(|| Error::not_found_at("user", "user", name))?;
+    let user: UserId = found.into_values().next().ok_or_else(|| Error::not_found_at("user", "user", name))?;
+    call.audits(ctx, audit_entry::Subject::User, &[user]);
     Ok((call, user))
 }
 

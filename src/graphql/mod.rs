@@ -2,6 +2,7 @@
 
 mod account;
 mod admission;
+mod audit;
 mod budget;
 mod catalogue;
 mod channel;
@@ -32,6 +33,7 @@ mod scalars;
 mod send;
 mod sent;
 mod siblings;
+mod status;
 mod user;
 mod view;
 mod viewer;
@@ -52,7 +54,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::database::Party;
+use crate::database::{Act, Party};
 use crate::domain::live::Live;
 use crate::error::Error;
 use admission::Admission;
@@ -77,7 +79,10 @@ pub struct Query(
     channel::GroupQuery,
     node::NodeQuery,
     privacy::PrivacyQuery,
+    audit::AuditQuery,
+    status::StatusQuery,
     errors::ErrorQuery,
+    send::SendQuery,
     sent::SentQuery,
     explanation::ExplanationQuery,
     view::ViewQuery,
@@ -226,7 +231,8 @@ impl Schema {
             let library = self.library.clone();
             let running = tokio::spawn(
                 async move {
-                    let response = budget.kept(party.does(caught(library.execute(request))).await);
+                    let executing = Act::followed(party.does(caught(library.execute(request))));
+                    let response = budget.kept(executing.await);
                     flight.answered(&response);
                     response
                 }

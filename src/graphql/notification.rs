@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, Enum, ID, Json, Object, Result, SimpleObject};
 use serde_json::{Map, Value};
 
+use super::audit::{AuditActor, AuditEntry, SharedHistories};
 use super::catalogue::MessageType;
 use super::channel::{Group, Groups, Target};
 use super::context::{Call, STAFF};
@@ -58,6 +59,7 @@ pub struct Notification {
     of: Box<notification::Notification>,
     sender: Option<User>,
     figures: Arc<SharedFigures>,
+    histories: Arc<SharedHistories>,
 }
 
 impl Notification {
@@ -65,9 +67,10 @@ impl Notification {
     pub fn list(all: Vec<notification::Notification>) -> Vec<Self> {
         let siblings = Siblings::of(all.iter().filter_map(|of| of.sender).collect());
         let figures = SharedFigures::of(all.iter().map(|of| of.id).collect());
+        let histories = SharedHistories::of(all.iter().map(|of| of.id).collect());
         let list = all.into_iter().map(|of| {
             let sender = of.sender.map(|sender| User::among(&siblings, sender));
-            Self { of: Box::new(of), sender, figures: figures.clone() }
+            Self { of: Box::new(of), sender, figures: figures.clone(), histories: histories.clone() }
         });
         list.collect()
     }
@@ -75,8 +78,8 @@ impl Notification {
     /// One by itself.
     pub fn alone(of: notification::Notification) -> Self {
         let sender = of.sender.map(User::alone);
-        let figures = SharedFigures::of(vec![of.id]);
-        Self { of: Box::new(of), sender, figures }
+        let (figures, histories) = (SharedFigures::of(vec![of.id]), SharedHistories::of(vec![of.id]));
+        Self { of: Box::new(of), sender, figures, histories }
     }
 }
 
@@ -183,6 +186,18 @@ impl Notification {
     /// When it was taken back.
     async fn retracted_at(&self) -> Option<Instant> {
         self.of.retracted_at.map(Into::into)
+    }
+
+    /// The service or operator who has sent it; null where a user or a rule has, and for what was sent before this was kept. SERVICE, ADMIN.
+    async fn sent_by(&self, ctx: &Context<'_>) -> Result<Option<AuditActor>> {
+        Call::by(ctx, STAFF)?;
+        Ok(self.of.sent_by.clone().map(Into::into))
+    }
+
+    /// What services and operators did to it since: who has amended, postponed or retracted it, newest first; 20 acts at the most.
+    /// SERVICE, ADMIN.
+    async fn history(&self, ctx: &Context<'_>) -> Result<Vec<AuditEntry>> {
+        self.histories.get(Call::by(ctx, STAFF)?, self.of.id).await
     }
 
     /// Code of the rule that has raised it; null where somebody has sent it.

@@ -19,7 +19,7 @@ use crate::model::seal::Kind;
 #[derive(SimpleObject)]
 #[graphql(name = "CappedCount")]
 pub struct Count {
-    /// Exact, or `cap` when there are more than `cap`.
+    /// Exact, or the cap when there are more.
     pub count: i32,
     /// False when the count was cut at the cap: show it as "99+".
     pub exact: bool,

@@ -1,5 +1,6 @@
 //! What users want to hear.
 
+use entity::audit_entry;
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -225,6 +226,7 @@ impl PreferenceMutation {
     ) -> Result<PreferencesPayload> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
+        call.audits(ctx, audit_entry::Subject::User, &[user]);
         let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
         let many = changes.actions.iter().filter(|change| change.enabled.is_some()).count();
         call.making(ctx, many, preference::update(call.app, call.tenant, user, &changes).boxed()).await?;
@@ -246,6 +248,7 @@ impl PreferenceMutation {
         reset_channels: Option<Vec<ChannelPreferenceKeyInput>>,
     ) -> Result<DefaultPreferencesPayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
         let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
         preference::save_defaults(call.app, call.tenant, &changes).await?;
         let Preferences { actions, types, channels } = preference::defaults(call.app, call.tenant).await?.into();

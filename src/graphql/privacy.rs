@@ -1,10 +1,12 @@
 //! A user's own data: all of it at once, and none of it any more.
 
 use async_graphql::{Context, ID, Json, Object, Result, SimpleObject};
+use entity::audit_entry::Subject;
+use entity::ids::UserId;
 use serde_json::Value;
 
 use super::context::{Call, STAFF};
-use crate::domain::privacy;
+use crate::domain::{audit, privacy, user};
 
 #[derive(Default)]
 pub struct PrivacyQuery;
@@ -21,7 +23,16 @@ impl PrivacyQuery {
         #[graphql(desc = "The `next` of the part before.")] after: Option<String>,
     ) -> Result<Option<Json<Value>>> {
         let call = Call::by(ctx, STAFF)?;
-        Ok(privacy::export(call.app, call.tenant, &id, after.as_deref()).await?.map(Json))
+        let exported = privacy::export(call.app, call.tenant, &id, after.as_deref()).await?;
+        // Whoever takes all of it away is known, once and not for each part.
+        if exported.is_some() && after.is_none() {
+            let user = user::find(call.app, call.tenant, &[id.to_string()]).await?;
+            let users: Vec<UserId> = user.into_values().collect();
+            if let Some(act) = call.act(ctx, Subject::User, &users) {
+                audit::note(call.app, &act).await?;
+            }
+        }
+        Ok(exported.map(Json))
     }
 }
 
@@ -47,6 +58,7 @@ impl PrivacyMutation {
         #[graphql(desc = "The partner's own id of the user.")] id: ID,
     ) -> Result<EraseUserPayload> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits::<&str>(ctx, Subject::User, &[]);
         let is_erased = privacy::erase(call.app, call.tenant, &id).await?;
         Ok(EraseUserPayload { erased_id: is_erased.then_some(id) })
     }

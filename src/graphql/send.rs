@@ -6,10 +6,31 @@ use serde_json::Value;
 use super::channel::TargetInput;
 use super::context::{Call, STAFF};
 use super::notification::Notification;
-use super::scalars::Instant;
+use super::overview::Count;
+use super::scalars::{Instant, int};
 use crate::auth::Role;
 use crate::domain::notification::{self, Addressees, Content, Input};
 use crate::error::Error;
+
+/// What can be asked before something is sent.
+#[derive(Default)]
+pub struct SendQuery;
+
+#[Object]
+impl SendQuery {
+    /// How many users an announcement would be for if it were sent now, whatever they have switched off; for users by name, how many
+    /// different ones, also those of whom the tenant has never heard. A million of users, or of members of groups, are counted at the
+    /// most: `exact` is false where there may be more. Fails where a send to this audience would. SERVICE, ADMIN.
+    async fn audience_size(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Whom it would be for.")] audience: AudienceInput,
+    ) -> Result<Count> {
+        let call = Call::by(ctx, STAFF)?;
+        let size = notification::audience_size(call.app, call.tenant, &addressees(audience)?).await?;
+        Ok(Count { count: int(size.users), exact: size.is_exact })
+    }
+}
 
 /// What came of a send.
 #[derive(SimpleObject)]
@@ -195,7 +216,7 @@ impl SendMutation {
             translate(input).map_err(|error| error.within(&format!("inputs[{place}].{}", variants[place])))
         });
         let inputs = inputs.collect::<crate::error::Result<Vec<_>>>()?;
-        send(call, &inputs, |place| format!("inputs[{place}].{}", variants[place])).await
+        send(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await
     }
 }
 
@@ -209,28 +230,35 @@ fn variant(input: &SendInput) -> &'static str {
 
 async fn send_one(call: Call<'_>, input: SendInput) -> Result<SendPayload> {
     let input = translate(input).map_err(|error| error.within("input"))?;
-    let sent = send(call, &[input], |_| "input".into()).await?.pop();
+    let sent = send(call, vec![input], |_| "input".into()).await?.pop();
     Ok(sent.ok_or_else(|| Error::internal("a send came to nothing"))?)
 }
 
-async fn send(call: Call<'_>, inputs: &[Input], path: impl Fn(usize) -> String) -> Result<Vec<SendPayload>> {
-    let sent = notification::send(call.app, call.tenant, call.on_behalf(), inputs, path).await?;
+async fn send(call: Call<'_>, inputs: Vec<Input>, path: impl Fn(usize) -> String) -> Result<Vec<SendPayload>> {
+    let sent_by = call.actor();
+    let inputs = inputs.into_iter().map(|input| Input { sent_by: sent_by.clone(), ..input });
+    let inputs: Vec<Input> = inputs.collect();
+    let sent = notification::send(call.app, call.tenant, call.on_behalf(), &inputs, path).await?;
     let (all, replayed): (Vec<_>, Vec<_>) = sent.into_iter().map(|of| (of.notification, of.is_replayed)).unzip();
     let payload = |(notification, replayed)| SendPayload { notification, replayed };
     Ok(Notification::list(all).into_iter().zip(replayed).map(payload).collect())
 }
 
+fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
+    Ok(match audience {
+        AudienceInput::Everyone(true) => Addressees::Everyone,
+        AudienceInput::Everyone(false) => {
+            return Err(Error::bad_input("audience.everyone", "must be true, or name groups or users instead"));
+        }
+        AudienceInput::Groups(codes) => Addressees::Groups(codes),
+        AudienceInput::Users(ids) => Addressees::Users(ids.into_iter().map(|id| id.0).collect()),
+    })
+}
+
 fn translate(input: SendInput) -> crate::error::Result<Input> {
     let (message_type, addressees, content, sender, (publish_at, expires_at), idempotency_key) = match input {
         SendInput::Announcement(of) => {
-            let addressees = match of.audience {
-                AudienceInput::Everyone(true) => Addressees::Everyone,
-                AudienceInput::Everyone(false) => {
-                    return Err(Error::bad_input("audience.everyone", "must be true, or name groups or users instead"));
-                }
-                AudienceInput::Groups(codes) => Addressees::Groups(codes),
-                AudienceInput::Users(ids) => Addressees::Users(ids.into_iter().map(|id| id.0).collect()),
-            };
+            let addressees = addressees(of.audience)?;
             (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
         }
         SendInput::Reminder(of) => {
@@ -253,5 +281,6 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
         idempotency_key,
         past: None,
         raised: None,
+        sent_by: None,
     })
 }

@@ -1,6 +1,7 @@
 //! What was sent, for those who sent it: the list, changes and retractions.
 
 use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result};
+use entity::audit_entry::Subject;
 use serde_json::Value;
 
 use super::channel::TargetInput;
@@ -30,6 +31,13 @@ pub struct NotificationFilter {
     pub sender: Option<ID>,
     /// About this target.
     pub target: Option<TargetInput>,
+    /// Published at this instant or later. What is scheduled is not published yet.
+    pub since: Option<Instant>,
+    /// Published before this instant.
+    pub until: Option<Instant>,
+    /// What its title has in it, wherever, without regard to case; 1 to 256 characters. The title is the one that was sent, and the
+    /// type's where it was sent without one.
+    pub text: Option<String>,
 }
 
 impl From<NotificationFilter> for Filter {
@@ -40,6 +48,9 @@ impl From<NotificationFilter> for Filter {
             statuses: input.statuses.map(|statuses| statuses.into_iter().map(Into::into).collect()),
             sender: input.sender.map(|id| id.0),
             target: input.target.map(Into::into),
+            since: input.since.map(|at| at.0),
+            until: input.until.map(|at| at.0),
+            text: input.text,
         }
     }
 }
@@ -115,9 +126,9 @@ impl SentQuery {
         find(ctx, &id).await.transpose()
     }
 
-    /// What was sent or is scheduled, newest first; 20 where neither `first` nor `last` is given. A page that is filtered, but for
-    /// a target, looks at 10,000 notifications: it may have fewer than were asked for, or none, and go on at its `endCursor`
-    /// (`startCursor`). ADMIN, SERVICE.
+    /// What was sent or is scheduled, newest first: as it was handed in, and where the filter is about a time, as it was published. 20
+    /// where neither `first` nor `last` is given. A page that is filtered, but by a target or by times alone, looks at 10,000
+    /// notifications: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`). ADMIN, SERVICE.
     async fn sent_notifications(
         &self,
         ctx: &Context<'_>,
@@ -161,6 +172,7 @@ impl SentMutation {
         #[graphql(desc = "What to change.")] input: NotificationPatch,
     ) -> Result<Notification> {
         let (call, number) = named(ctx, &id)?;
+        call.audits(ctx, Subject::Notification, &[number]);
         let patch = input.patch().map_err(|error| error.within("input"))?;
         let updated = notification::update(call.app, call.tenant, number, &patch).await;
         known(&id, updated.map_err(|error| error.within("input"))?)
@@ -174,6 +186,7 @@ impl SentMutation {
         #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
     ) -> Result<Notification> {
         let (call, number) = named(ctx, &id)?;
+        call.audits(ctx, Subject::Notification, &[number]);
         known(&id, notification::retract(call.app, call.tenant, number).await?)
     }
 }

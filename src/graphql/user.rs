@@ -1,5 +1,6 @@
 //! Users as everybody sees them.
 
+use entity::audit_entry::Subject;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -236,6 +237,7 @@ impl UserMutation {
         #[graphql(desc = "One a user, 1,000 at the most.")] inputs: Vec<UserProfileInput>,
     ) -> Result<Vec<User>> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits::<&str>(ctx, Subject::User, &[]);
         let changes = inputs.into_iter().enumerate();
         let changes = changes.map(|(place, of)| of.change().map_err(|error| error.within(&format!("inputs[{place}]"))));
         let changes = changes.collect::<Result<Vec<_>, _>>()?;

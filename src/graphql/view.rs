@@ -1,5 +1,6 @@
 //! Views that read themselves.
 
+use entity::audit_entry::Subject;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -207,6 +208,8 @@ impl ViewMutation {
     ) -> Result<ViewPayload> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
+        let named = format!("{}/{}", key.code, key.external_id.as_str());
+        call.audits_many(ctx, (Subject::View, &[named]), users.len());
         let key = key.into();
         let joining = view::join(call.app, call.tenant, by, &key, &users).boxed();
         Ok(ViewPayload::of(call, call.making(ctx, users.len(), joining).await?))
@@ -222,6 +225,8 @@ impl ViewMutation {
     ) -> Result<ViewPayload> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
+        let named = format!("{}/{}", key.code, key.external_id.as_str());
+        call.audits_many(ctx, (Subject::View, &[named]), users.len());
         Ok(ViewPayload::of(call, view::leave(call.app, call.tenant, by, &key.into(), &users).await?))
     }
 
@@ -266,6 +271,7 @@ impl ViewMutation {
         #[graphql(desc = "Whether users may join and leave by themselves.")] open: bool,
     ) -> Result<ViewCodeObject> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, Subject::ViewCode, &[&code]);
         let saved = ViewCode { code, is_open: open };
         catalogue::save_view_code(call.app, call.tenant, &saved).await?;
         Ok(ViewCodeObject { code: saved.code, open })
@@ -278,6 +284,7 @@ impl ViewMutation {
         #[graphql(desc = "Which code.")] code: String,
     ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, Subject::ViewCode, &[&code]);
         let is_deleted = catalogue::delete_view_code(call.app, call.tenant, &code).await?;
         Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }

@@ -9,6 +9,7 @@ use crate::auth::{Claims, Role};
 use crate::database::Party;
 use crate::domain::tenant;
 use crate::error::Result;
+use crate::model::actor::Origin;
 use crate::model::check;
 use crate::model::tenant::Tenant;
 
@@ -22,6 +23,8 @@ pub struct Viewer {
     pub role: Role,
     /// The partner's id of the user; of services and operators, a name.
     pub sub: String,
+    /// From what kind of address they call.
+    pub origin: Origin,
 }
 
 impl Viewer {
@@ -35,7 +38,7 @@ impl Viewer {
     pub async fn named(app: &App, tenant: &str, role: Role, sub: &str) -> Result<Self> {
         check::code("tenant", tenant)?;
         check::code("sub", sub)?;
-        Ok(Self { tenant: tenant::named(app, tenant).await?, role, sub: sub.to_owned() })
+        Ok(Self { tenant: tenant::named(app, tenant).await?, role, sub: sub.to_owned(), origin: Origin::Unknown })
     }
 
     /// What tells them from all others.

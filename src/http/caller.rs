@@ -1,14 +1,18 @@
 //! Who is calling.
 
+use std::net::IpAddr;
+
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::answer::{refusal, refused};
+use super::serve::Line;
 use super::server::Server;
 use crate::auth::Claims;
 use crate::clock::calendar;
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
+use crate::model::actor::Origin;
 
 /// Who is calling, with one operation counted of their rate; the answer to those who may not go on.
 pub async fn counted(
@@ -28,6 +32,20 @@ async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, C
         return Ok(None);
     }
     verified(server, bearer(headers)).await.map(Some)
+}
+
+/// From what kind of address a request comes that a connection has brought: that of whoever has opened it and, where that is one of our
+/// proxies, the one that it says.
+pub fn origin(server: &Server, line: Option<&Line>, headers: &HeaderMap) -> Origin {
+    let Some(line) = line else { return Origin::Unknown };
+    let proxies = &server.app.config.connections.proxies;
+    let told = headers.get_all("x-forwarded-for").into_iter().filter_map(|value| value.to_str().ok());
+    let told: Vec<IpAddr> = told.flat_map(|of| of.split(',')).map_while(|of| of.trim().parse().ok()).collect();
+    let all = told.into_iter().chain([line.address]).map(|address| address.to_canonical());
+    let all: Vec<IpAddr> = all.collect();
+    // Each proxy adds whom it has heard it from, at the end; before the first that is none of ours, anybody may have written anything.
+    let address = all.iter().rev().find(|address| !proxies.have(**address)).or(all.first());
+    address.map_or(Origin::Unknown, |address| Origin::of(*address))
 }
 
 /// The token of a request.

@@ -1,5 +1,6 @@
 //! What is asked, over HTTP (<https://graphql.github.io/graphql-over-http/draft/>) or in a message of a socket.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_graphql::{Request, Variables};
@@ -12,7 +13,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::{JSON, media, not_acceptable, refusal};
-use super::caller::counted;
+use super::caller::{counted, origin};
+use super::serve::Line;
 use super::server::Server;
 use crate::auth::{Claims, Role};
 use crate::error::{Error, Result};
@@ -60,7 +62,10 @@ impl FromRequest<Server> for Asked {
             return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
         }
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
-        let caller = counted(server, &parts.headers, media).await?;
+        let mut caller = counted(server, &parts.headers, media).await?;
+        if let Some((viewer, _)) = &mut caller {
+            viewer.origin = origin(server, parts.extensions.get::<Arc<Line>>().map(|line| &**line), &parts.headers);
+        }
         let asked = if let Some(address) = address {
             address.fields().and_then(request_of).map_err(|error| (StatusCode::BAD_REQUEST, error))
         } else {

@@ -141,6 +141,7 @@ impl Place {
         }
         open.add(who.clone(), 1);
         drop(open);
+        app.connected.comes(who.0);
         self.comes_in();
         Ok(Session { place: self, who })
     }
@@ -166,8 +167,9 @@ impl Drop for Place {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let mut open = self.place.sessions.0.open.lock();
-        open.remove(&self.who, 1);
+        let Inner { app, open, .. } = &*self.place.sessions.0;
+        app.connected.goes(self.who.0);
+        open.lock().remove(&self.who, 1);
     }
 }
 

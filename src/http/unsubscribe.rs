@@ -23,6 +23,7 @@ use crate::domain::mail::unsubscribe::{self, Wish};
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
 use crate::mail::Words;
+use crate::model::actor::Origin;
 
 /// The most bytes of a form: it has one field, and nobody needs another.
 const FORM_BYTES: usize = 4 * 1024;
@@ -106,7 +107,7 @@ async fn found(
 
 /// Whoever has the letter, as they would call with a token.
 fn viewer(of: &Wish) -> Viewer {
-    Viewer { tenant: of.tenant.clone(), role: Role::User, sub: of.user.external_id.clone() }
+    Viewer { tenant: of.tenant.clone(), role: Role::User, sub: of.user.external_id.clone(), origin: Origin::Unknown }
 }
 
 /// Whether a form says what programs and our own page send, encoded in either way (RFC 8058, section 3.1).

@@ -1,5 +1,6 @@
 //! What there is in Tidings, and its own rules: values, which know neither the application nor statements.
 
+pub mod actor;
 pub mod alarm;
 pub mod catalogue;
 pub mod channel;

@@ -6,6 +6,7 @@ use entity::ids::{Seq, UserId};
 use entity::notification::Kind;
 use serde_json::{Map, Value};
 
+use super::actor::Actor;
 use super::catalogue::MessageType;
 use super::channel::Target;
 use super::content::Content;
@@ -83,6 +84,8 @@ pub struct Notification {
     pub read_count: i64,
     /// Nothing where somebody has sent it.
     pub raised: Option<Raised>,
+    /// The service or operator who has sent it.
+    pub sent_by: Option<Actor>,
 }
 
 impl Notification {

@@ -23,10 +23,15 @@ pub struct Profile {
 /// The most characters of a name that it is found by.
 const FOLDED_CHARACTERS: usize = 128;
 
-/// A text without regard to case, as names are compared, on every database alike.
-pub fn folded(text: &str) -> String {
+/// As much of a name as it is found by, without regard to case.
+pub fn folded(name: &str) -> String {
+    without_case(name).take(FOLDED_CHARACTERS).collect()
+}
+
+/// A text without regard to case, as texts are compared, on every database alike.
+pub fn without_case(text: &str) -> impl Iterator<Item = char> {
     // To upper case first: of what has several lower ones, such as the sigma, one is left.
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).take(FOLDED_CHARACTERS).collect()
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 /// Whose doing something is.

@@ -104,6 +104,7 @@ on_every_database! {
             reads::<entity::lane::Entity>(app).await,
             reads::<entity::delivery::Entity>(app).await,
             reads::<entity::webhook_batch::Entity>(app).await,
+            reads::<entity::audit_entry::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }

@@ -3,8 +3,8 @@
 import { html, nothing } from 'lit';
 
 import { Failure, ask, told } from '../api.js';
-import { Announce, Groups, Preview, Tell, Types } from '../documents.js';
-import { blank, contentOf, draftOf, flaws, forgetDraft, inputOf, keepDraft, paramsOf, publishAt } from '../draft.js';
+import { Announce, Groups, Preview, Size, Tell, Types } from '../documents.js';
+import { audienceOf, blank, contentOf, draftOf, flaws, forgetDraft, inputOf, keepDraft, paramsOf, publishAt } from '../draft.js';
 import { confirm } from '../parts/dialog.js';
 import { area, choice, select, text } from '../parts/form.js';
 import { idsIn } from '../parts/ids.js';
@@ -75,9 +75,13 @@ class Compose extends Page {
 
   async measure() {
     const { draft } = this;
-    const members = draft.groups.map((code) => this.groups.find((group) => group.code === code)?.memberCount ?? 0);
-    const size = { everyone: null, groups: members.reduce((sum, one) => sum + one, 0), users: draft.users.length }[draft.audience];
-    if (draft === this.draft) this.set({ size });
+    const audience = audienceOf(draft);
+    try {
+      const { audienceSize: size } = audience ? await ask(Size, { audience }) : { audienceSize: { count: 0, exact: true } };
+      if (draft === this.draft) this.set({ size });
+    } catch (error) {
+      if (draft === this.draft) this.set({ size: null, previewFailure: told(error) });
+    }
   }
 
   render() {
@@ -209,9 +213,8 @@ class Compose extends Page {
   /** How many there are, as far as that is known. */
   reaches() {
     const { draft, size } = this;
-    if (draft.audience === 'everyone') return size === null ? 'Everyone' : `Everyone: ${people(size)}`;
-    if (draft.audience === 'groups') return draft.groups.length > 1 ? `At most ${people(size ?? 0)}` : people(size ?? 0);
-    return people(size ?? 0);
+    const number = size === null ? 'an unknown number' : `${people(size.count)}${size.exact ? '' : ' or more'}`;
+    return draft.audience === 'everyone' ? `Everyone: ${number}` : number;
   }
 
   async clear() {

@@ -9,7 +9,7 @@ import { confirm } from '../parts/dialog.js';
 import { area, select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
 import '../parts/picker.js';
-import { badge, count, item, person, problem, reach, state, when, word } from '../parts/show.js';
+import { actor, badge, count, deed, item, person, problem, reach, state, when, word } from '../parts/show.js';
 import { go, to } from '../route.js';
 import { OWN_ZONE, ZONES, inZone, instant, long, wall } from '../time.js';
 import '../why.js';
@@ -64,6 +64,8 @@ class Notification extends Page {
             ${of.status === 'SCHEDULED' ? html`<p class="muted">It waits for ${when(of.publishAt)}.</p>` : reach(of.stats)}
             ${this.deliveries(of)}</section>
           <section class="card"><h2>About it</h2>${this.facts(of)}</section>
+          ${of.history.length > 0 ? html`<section class="card"><h2>What was done to it</h2>
+            <ul class="list">${of.history.map((act) => html`<li><span>${deed(act.action)}, by ${actor(act.actor)}</span> ${when(act.at)}</li>`)}</ul></section>` : nothing}
         </div>
       </div>`;
   }
@@ -89,6 +91,7 @@ class Notification extends Page {
       ${row('Target', of.target && html`<bdi>${of.target.type} ${of.target.externalId}</bdi>`)}
       ${row('Action', of.action)}
       ${row('Rule', of.rule)}
+      ${row('Sent by', of.sentBy && actor(of.sentBy))}
       ${row('Sent', when(of.createdAt))}
       ${row('Published', of.publishedAt && when(of.publishedAt))}
       ${row('Scheduled for', of.status === 'SCHEDULED' && when(of.publishAt))}

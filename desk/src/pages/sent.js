@@ -9,6 +9,7 @@ import { Page } from '../parts/part.js';
 import { badge, count, more, person, state, when, word } from '../parts/show.js';
 import { go, to } from '../route.js';
 
+const DAY_MS = 86_400_000;
 const KINDS = ['ANNOUNCEMENT', 'MESSAGE', 'REMINDER'];
 const STATUSES = ['SCHEDULED', 'PUBLISHED', 'EXPIRED', 'RETRACTED'];
 
@@ -43,6 +44,9 @@ class Sent extends Page {
       kinds: one('kind') && [one('kind')],
       statuses: one('status') && [one('status')],
       sender: one('sender'),
+      text: one('text'),
+      since: one('since') && new Date(`${one('since')}T00:00`).toISOString(),
+      until: one('until') && new Date(new Date(`${one('until')}T00:00`).getTime() + DAY_MS).toISOString(),
       target: targetType && targetId ? { type: targetType, externalId: targetId } : undefined,
     };
   }
@@ -76,7 +80,7 @@ class Sent extends Page {
 
   row(of) {
     return html`<tr>
-      <th scope="row"><a href=${to('sent', [of.id])}><bdi>${of.shown.title}</bdi></a>${of.sender ? html`<small>by ${person(of.sender)}</small>` : nothing}</th>
+      <th scope="row"><a href=${to('sent', [of.id])}><bdi>${of.shown.title}</bdi></a><small>${[of.sender && html`from ${person(of.sender)}`, of.sentBy && html`by <bdi>${of.sentBy.name}</bdi>`, of.rule && html`by the rule <bdi>${of.rule}</bdi>`].filter(Boolean).map((part, place) => html`${place ? ' · ' : ''}${part}`)}</small></th>
       <td data-label="Type">${of.type.title}<small>${word(of.kind)}</small></td>
       <td data-label="For"><bdi>${audience(of)}</bdi></td>
       <td data-label="Status">${badge(of.status)}</td>
@@ -90,16 +94,20 @@ class Sent extends Page {
     const of = (name, label, options) => select({
       name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow(name, value), options: [['', 'All'], ...options],
     });
-    const typed = (name, label) => text({
-      name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.later(name, value.trim()), isCode: true,
-    });
+    const typed = (name, label, more) => text({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.later(name, value.trim()), ...more });
+    const isMore = this.isMore ?? ['sender', 'targetType', 'targetId', 'kind'].some((name) => this.query.get(name));
     return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
+      ${typed('text', 'Title has')}
       ${of('type', 'Type', this.types.map(({ code, title }) => [code, title]))}
-      ${of('kind', 'Kind', KINDS.map((kind) => [kind, word(kind)]))}
       ${of('status', 'Status', STATUSES.map((status) => [status, word(status)]))}
-      ${typed('sender', 'Sender')}
-      ${typed('targetType', 'Target type')}
-      ${typed('targetId', 'Target id')}
+      ${typed('since', 'From', { type: 'date' })}
+      ${typed('until', 'To', { type: 'date' })}
+      ${isMore ? html`
+        ${of('kind', 'Kind', KINDS.map((kind) => [kind, word(kind)]))}
+        ${typed('sender', 'Sender', { isCode: true })}
+        ${typed('targetType', 'Target type', { isCode: true })}
+        ${typed('targetId', 'Target id', { isCode: true })}`
+        : html`<button type="button" class="quiet end" @click=${() => this.set({ isMore: true })}>More filters</button>`}
     </form>`;
   }
 

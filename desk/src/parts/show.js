@@ -38,7 +38,14 @@ export function leads(link) {
 /** Somebody, leading to their page. */
 export const person = (user) => (user ? html`<a href=${to('users', [user.id])}><bdi>${user.name || user.id}</bdi></a>` : '–');
 
-export const ago = (text) => html`<p class="muted">${text}</p>`;
+/** A service or an operator who did something. */
+export const actor = ({ name, role, origin }) => html`<bdi title="from ${word(origin).toLowerCase()} addresses">${name}</bdi> <span class="muted">(${word(role).toLowerCase()})</span>`;
+
+/** An operation of the API as people read it: `retractSentNotification` is “retract sent notification”. */
+export const deed = (action) => {
+  const words = action.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
 
 /** What stands where a list would be, or what is wrong. */
 export function state({ isLoading, loadFailure, isEmpty, empty }) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, DbErr, EntityName, Statement, Value};
 
-/// The most rows of one VALUES list, so that 26 columns stay below SQLite's 32,766 values.
+/// The most rows of one VALUES list, so that 27 columns stay below SQLite's 32,766 values.
 const ROWS_PER_STATEMENT: usize = 1024;
 
 /// What happens to a row whose key is there already.

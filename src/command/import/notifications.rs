@@ -75,6 +75,7 @@ impl Table for Notifications {
             idempotency_key: Some(line.required("key")?),
             past: Some(past),
             raised: None,
+            sent_by: None,
         })
     }
 

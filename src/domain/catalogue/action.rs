@@ -14,7 +14,7 @@ use entity::prelude::*;
 
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Act, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
@@ -46,15 +46,18 @@ async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<H
         return Ok(known);
     }
     let (missing, now) = (Vec::from_iter(missing), app.now());
-    transaction!(app.db, |txn| {
-        let rows = missing.iter().map(|code| [tenant.id.into(), (*code).into(), now.into()]).collect();
-        insert(txn, [Column::TenantId, Column::Code, Column::UsedAt], rows, Existing::Kept).await?;
-        let many = Action::of_tenant(tenant.id).count_rows(txn).await?;
-        if many > most {
-            return Err(Error::Conflict(format!("beyond {most} actions of a tenant no new ones are made here")));
-        }
-        Ok(())
-    })?;
+    let making = async {
+        transaction!(app.db, |txn| {
+            let rows = missing.iter().map(|code| [tenant.id.into(), (*code).into(), now.into()]).collect();
+            insert(txn, [Column::TenantId, Column::Code, Column::UsedAt], rows, Existing::Kept).await?;
+            let many = Action::of_tenant(tenant.id).count_rows(txn).await?;
+            if many > most {
+                return Err(Error::Conflict(format!("beyond {most} actions of a tenant no new ones are made here")));
+            }
+            Ok(())
+        })
+    };
+    Act::aside(making).await?;
     known.extend(found(app, tenant, &missing).await?);
     Ok(known)
 }
@@ -108,11 +111,14 @@ async fn touch(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
         return Ok(());
     }
     let now = app.now();
-    transaction!(app.db, |txn| {
-        let touch = Action::update_of_tenant(tenant.id).col_expr(Column::UsedAt, Expr::val(now));
-        let touch = touch.filter(Column::Id.among(txn, actions)).filter(Column::UsedAt.lt(now));
-        Ok(touch.exec(txn).await?)
-    })?;
+    let touching = async {
+        transaction!(app.db, |txn| {
+            let touch = Action::update_of_tenant(tenant.id).col_expr(Column::UsedAt, Expr::val(now));
+            let touch = touch.filter(Column::Id.among(txn, actions)).filter(Column::UsedAt.lt(now));
+            Ok(touch.exec(txn).await?)
+        })
+    };
+    Act::aside(touching).await?;
     Ok(())
 }
 

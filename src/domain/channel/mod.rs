@@ -31,6 +31,7 @@ pub use group::{
     held as held_groups, member_counts, named as named_groups, of_user as groups_of, remove_members,
     save as save_group,
 };
+pub use statement::{Members, members};
 pub use sweep::sweep;
 pub use target::{
     Choice, Listener, Subscribed, Subscriber, TopicSubscription, resolve_actions, subscribe, subscribe_all,

@@ -25,6 +25,23 @@ pub async fn unheard(db: &impl ConnectionTrait, users: &[UserId], channels: &[Ch
     Ok(sql.rows::<Row>(db).await?.into_iter().map(|row| row.id).collect())
 }
 
+/// How many users are in groups, and in how many places: so many of them at the most, in ranges of `subscription_channel`.
+#[derive(Debug, FromQueryResult)]
+pub struct Members {
+    pub users: i64,
+    pub places: i64,
+}
+
+/// See [`Members`].
+pub async fn members(db: &impl ConnectionTrait, channels: &[ChannelId], most: i64) -> Result<Option<Members>> {
+    let mut sql = Sql::new(db);
+    sql.push(
+        "SELECT count(DISTINCT x.user_id) AS users, count(*) AS places FROM (SELECT s.user_id FROM subscription s ",
+    );
+    sql.push("WHERE s.channel_id").among(channels).push(" LIMIT ").bind(most).push(") x");
+    sql.row(db).await
+}
+
 /// A channel, and whether (1) it is used no more.
 #[derive(Debug, FromQueryResult)]
 pub struct Swept {

@@ -15,6 +15,7 @@ use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
+use crate::model::actor::Actor;
 use crate::model::check;
 use crate::model::content::Content;
 use crate::model::notification::Raised;
@@ -36,6 +37,7 @@ pub(super) struct Draft {
     pub publish_at: Option<Millis>,
     pub past: Option<Past>,
     pub raised: Option<Raised>,
+    pub sent_by: Option<Actor>,
     pub idempotency_key: Option<Key>,
     /// Of all that the caller said.
     pub fingerprint: i64,
@@ -169,7 +171,7 @@ pub(super) fn check_instants(publish_at: Option<Millis>, expires_at: Option<Mill
     }
 }
 
-fn check_addressees(addressees: &Addressees) -> Result<()> {
+pub(super) fn check_addressees(addressees: &Addressees) -> Result<()> {
     match addressees {
         Addressees::Everyone => Ok(()),
         Addressees::Groups(codes) => {
@@ -270,6 +272,7 @@ fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named<'_>, no
         publish_at: input.publish_at.filter(|at| *at > now),
         past: input.past.clone().map(|past| Past { created_at: past.created_at.min(now), ..past }),
         raised: input.raised.clone(),
+        sent_by: input.sent_by.clone(),
         idempotency_key: Key::of(by, input)?,
         fingerprint: fingerprint(input)?,
         names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
+use crate::model::actor::Actor;
 use crate::model::channel::Target;
 use crate::model::check;
 use crate::model::content::Content;
@@ -27,6 +28,8 @@ pub struct Input {
     pub past: Option<Past>,
     /// Where a rule raises it.
     pub raised: Option<Raised>,
+    /// The service or operator who sends it. Another one is not something else to a key.
+    pub sent_by: Option<Actor>,
 }
 
 impl Input {
@@ -42,6 +45,7 @@ impl Input {
             idempotency_key: None,
             past: None,
             raised: None,
+            sent_by: None,
         }
     }
 }

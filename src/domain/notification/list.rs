@@ -7,19 +7,20 @@ use entity::ids::{TypeId, UserId};
 use entity::notification::{Column, Entity as Notifications};
 use entity::prelude::*;
 use entity::schedule::{self, Entity as Schedule};
-use sea_orm::QueryTrait;
 use sea_orm::sea_query::{Condition, ExprTrait};
+use sea_orm::{QueryTrait, Select};
 
 use super::{Kind, Notification, Row, Status, stored};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::catalogue;
+use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::slice::{End, Slice};
+use crate::model::user::without_case;
 
 /// Notifications that a page passes over at the most, where it is not of all.
 const PASSED_OVER: u64 = 10_000;
@@ -45,20 +46,67 @@ pub struct Filter {
     /// The partner's id of a user.
     pub sender: Option<String>,
     pub target: Option<Target>,
+    /// Published at this instant or later.
+    pub since: Option<Millis>,
+    /// Published before this instant.
+    pub until: Option<Millis>,
+    /// What the title has in it, without regard to case.
+    pub text: Option<String>,
 }
 
 impl Filter {
     /// Whether others need not be passed over: it lets everything pass, or an index has what it is about.
     fn is_carried(&self) -> bool {
-        let Self { types, kinds, statuses, sender, target } = self;
-        let is_apart = target.is_some() || statuses.as_deref() == Some(&[Status::Scheduled]);
-        is_apart || (types.is_none() && kinds.is_none() && statuses.is_none() && sender.is_none())
+        let Self { types, kinds, statuses, sender, target, since: _, until: _, text } = self;
+        let is_apart = (target.is_some() && !self.is_dated()) || statuses.as_deref() == Some(&[Status::Scheduled]);
+        let is_apart_alone = is_apart && text.is_none();
+        let is_open = types.is_none() && kinds.is_none() && statuses.is_none() && sender.is_none() && target.is_none();
+        is_apart_alone || (is_open && text.is_none())
+    }
+
+    /// Whether it is about what was published within some time, which is a part of the log.
+    fn is_dated(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
     }
 }
 
-/// A part of all, by their numbers, newest first: a walk of the key, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
+/// A part of all, newest first, by their numbers, or by their places in the log where it is about a time: a walk of the key, of
+/// `notification_seq`, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
 pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Page> {
     let catalogue = catalogue::current(app, tenant).await?;
+    let db = &app.db.read;
+    let walk = Walk::of(app, tenant, filter, slice).await?;
+    let mut found = filtered(app, tenant, &catalogue, filter).await?;
+    let walked_to = if filter.is_carried() { None } else { walk.farthest(db, tenant).await? };
+    if let Some((place, _)) = walked_to {
+        found = found.filter(match slice.from {
+            End::First => walk.by.gte(place),
+            End::Last => walk.by.lte(place),
+        });
+    }
+    let many = slice.many.saturating_add(1);
+    let rows: Vec<Row> = match &filter.text {
+        None => walk.over(found).limit(many as u64).into_model().all(db).await?,
+        Some(text) => {
+            check::title("filter.text", text)?;
+            let text = String::from_iter(without_case(text.trim()));
+            let ids = titled(db, &catalogue, (&walk, found), &text, many).await?;
+            walk.over(stored(tenant).filter(Column::Id.among(db, &ids))).into_model().all(db).await?
+        }
+    };
+    let (rows, is_full) = slice.page(rows);
+    let notifications = rows.into_iter().map(|row| row.read(&catalogue)).collect::<Result<Vec<Notification>>>()?;
+    let farthest = match slice.from {
+        End::First => notifications.last(),
+        End::Last => notifications.first(),
+    };
+    let farthest = farthest.map(|of| of.id);
+    let goes_on_at = if is_full { farthest } else { walked_to.map(|(_, id)| id) };
+    Ok(Page { notifications, goes_on_at, goes_on: is_full || walked_to.is_some() })
+}
+
+/// All that a filter lets pass, but for what is asked of titles and times.
+async fn filtered(app: &App, tenant: &Tenant, catalogue: &Catalogue, filter: &Filter) -> Result<Select<Notifications>> {
     let (db, mut found) = (&app.db.read, stored(tenant));
     if filter.types.is_some() {
         let types = catalogue.chosen("filter.types", filter.types.as_deref())?;
@@ -87,44 +135,105 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>
         target.check().map_err(|error| error.within("filter"))?;
         found = found.filter(Column::TargetType.eq(&target.target_type)).filter(Column::TargetId.eq(&target.id));
     }
-    let walked_to = if filter.is_carried() { None } else { walked_to(app, tenant, slice).await? };
-    if let Some(farthest) = walked_to {
-        found = found.filter(match slice.from {
-            End::First => Column::Id.gte(farthest),
-            End::Last => Column::Id.lte(farthest),
+    Ok(found)
+}
+
+/// In which order a list is walked, and over which part of it.
+struct Walk {
+    by: Column,
+    part: Slice<i64>,
+    /// What is not before, and what is before, the time that it is about.
+    within: (Option<i64>, Option<i64>),
+}
+
+impl Walk {
+    /// By numbers; or, of what was published within some time, by places in the log, where that is a range.
+    async fn of(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Self> {
+        if !filter.is_dated() {
+            return Ok(Self { by: Column::Id, part: slice, within: (None, None) });
+        }
+        let db = &app.db.read;
+        let mut within = (None, None);
+        if let Some(since) = filter.since {
+            within.0 = Some(user::before(db, tenant, since).await?);
+        }
+        if let Some(until) = filter.until {
+            within.1 = Some(user::before(db, tenant, until).await?);
+        }
+        let place = async |field, cursor: Option<i64>| {
+            let Some(id) = cursor else { return Ok(None) };
+            let seq = Notifications::of_tenant(tenant.id).filter(Column::Id.eq(id)).select_only().column(Column::Seq);
+            let seq: Option<Option<i64>> = seq.into_tuple().one(db).await?;
+            let gone = || Error::bad_input(field, "is where nothing published is any more");
+            seq.flatten().map(Some).ok_or_else(gone)
+        };
+        let part = Slice {
+            many: slice.many,
+            from: slice.from,
+            after: place("after", slice.after).await?,
+            before: place("before", slice.before).await?,
+        };
+        Ok(Self { by: Column::Seq, part, within })
+    }
+
+    /// Those of the part, from its end on: what stands after another is older.
+    fn over<Found: QueryFilter + QueryOrder>(&self, found: Found) -> Found {
+        let mut found = found;
+        for bound in [self.part.before, self.within.0].into_iter().flatten() {
+            found = found.filter(self.by.gt(bound));
+        }
+        if let Some(newer) = self.part.after {
+            found = found.filter(self.by.lt(newer));
+        }
+        if let Some(newest) = self.within.1 {
+            found = found.filter(self.by.lte(newest));
+        }
+        match self.part.from {
+            End::First => found.order_by_desc(self.by),
+            End::Last => found.order_by_asc(self.by),
+        }
+    }
+
+    /// The last of those that a page passes over at the most, by its place in the walk and its number.
+    async fn farthest(&self, db: &impl ConnectionTrait, tenant: &Tenant) -> Result<Option<(i64, i64)>> {
+        let walked = Notifications::of_tenant(tenant.id).select_only().column_as(self.by.into_expr(), "place");
+        let walked = walked.column_as(Column::Id.into_expr(), "number");
+        Ok(self.over(walked).offset(PASSED_OVER - 1).into_tuple().one(db).await?)
+    }
+}
+
+/// The numbers of so many whose title has a folded text in it, out of what a walk finds: a thousand titles at a time. Here and not in
+/// the database, each of which has its own idea of case.
+async fn titled(
+    db: &impl ConnectionTrait,
+    catalogue: &Catalogue,
+    (walk, found): (&Walk, Select<Notifications>),
+    text: &str,
+    many: usize,
+) -> Result<Vec<i64>> {
+    let titles = found.select_only().columns([Column::Id, Column::TypeId, Column::Title]);
+    let titles = walk.over(titles.column_as(walk.by.into_expr(), "place"));
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let some = after.map_or_else(Condition::all, |place: i64| {
+            Condition::all().add(match walk.part.from {
+                End::First => walk.by.lt(place),
+                End::Last => walk.by.gt(place),
+            })
         });
-    }
-    let rows: Vec<Row> = within(found, slice).limit(slice.many.saturating_add(1) as u64).into_model().all(db).await?;
-    let (rows, is_full) = slice.page(rows);
-    let notifications = rows.into_iter().map(|row| row.read(&catalogue)).collect::<Result<Vec<Notification>>>()?;
-    let farthest = match slice.from {
-        End::First => notifications.last(),
-        End::Last => notifications.first(),
-    };
-    let farthest = farthest.map(|of| of.id);
-    let goes_on_at = if is_full { farthest } else { walked_to };
-    Ok(Page { notifications, goes_on_at, goes_on: is_full || walked_to.is_some() })
-}
-
-/// The last of those that a page passes over at the most: a walk of the key.
-async fn walked_to(app: &App, tenant: &Tenant, slice: Slice<i64>) -> Result<Option<i64>> {
-    let walked = Notifications::of_tenant(tenant.id).select_only().column(Column::Id);
-    let last = within(walked, slice).offset(PASSED_OVER - 1);
-    Ok(last.into_tuple().one(&app.db.read).await?)
-}
-
-/// Those of a part, from its end on: what stands after another is older.
-fn within<Found: QueryFilter + QueryOrder>(found: Found, slice: Slice<i64>) -> Found {
-    let mut found = found;
-    if let Some(newer) = slice.after {
-        found = found.filter(Column::Id.lt(newer));
-    }
-    if let Some(older) = slice.before {
-        found = found.filter(Column::Id.gt(older));
-    }
-    match slice.from {
-        End::First => found.order_by_desc(Column::Id),
-        End::Last => found.order_by_asc(Column::Id),
+        let some = titles.clone().filter(some).limit(LIST as u64);
+        let some: Vec<(i64, TypeId, Option<String>, i64)> = some.into_tuple().all(db).await?;
+        for (id, kind, title, place) in &some {
+            after = Some(*place);
+            let shown = title.as_deref().or_else(|| Some(catalogue.type_by_id(*kind)?.title.as_str()));
+            if shown.is_some_and(|shown| String::from_iter(without_case(shown)).contains(text)) {
+                ids.push(*id);
+            }
+        }
+        if some.len() < LIST || ids.len() >= many {
+            ids.truncate(many);
+            return Ok(ids);
+        }
     }
 }
 

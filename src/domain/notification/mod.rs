@@ -2,6 +2,7 @@
 
 mod alarm;
 mod amend;
+mod audience;
 mod batch;
 mod bring;
 mod commit;
@@ -12,6 +13,7 @@ mod grouped;
 mod input;
 mod key;
 mod list;
+mod pace;
 mod publish;
 mod raise;
 mod schedule;
@@ -32,17 +34,20 @@ use super::channel::Target;
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::model::actor::Actor;
 
 pub use crate::model::content::{Content, ContentChange};
 pub use crate::model::notification::{Audience, Notification, Raised, Status};
 pub use alarm::{alarming, check_alarm};
 pub use amend::{Patch, retract, retract_within, update};
+pub use audience::{Size, audience_size};
 pub use bring::{Brought, Foretold, bring, unfit, would_bring};
 pub use entity::notification::Kind;
 pub use explain::{Decision, Explanation, Rule, Step, explain};
 pub use input::{Addressees, Input, Past};
 pub use key::OF_USERS;
 pub use list::{Filter, Page, page, sent_by};
+pub use pace::{Pace, pace};
 pub use raise::{Outdated, Raising, has_raised, raisable, raise, raising, reword};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
@@ -109,6 +114,7 @@ impl Row {
             delivered_count: of.delivered_count,
             read_count: of.read_count,
             raised: raised(of.rule, of.row_key.as_deref())?,
+            sent_by: of.sent_by.as_deref().and_then(Actor::read),
         })
     }
 }

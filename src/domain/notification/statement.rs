@@ -57,6 +57,22 @@ pub(super) async fn take(
     Ok(Tenants::of_tenant(tenant.id).into_partial_model().one(txn).await?)
 }
 
+/// What is scheduled of a tenant.
+#[derive(FromQueryResult)]
+pub(super) struct Scheduled {
+    pub many: i64,
+    /// When the first is due.
+    pub next_at: Option<Millis>,
+}
+
+/// So much of it: a range of `schedule`'s key.
+pub(super) async fn scheduled(db: &impl ConnectionTrait, tenant: &Tenant, most: i64) -> Result<Scheduled> {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT count(*) AS many, min(x.publish_at) AS next_at FROM (SELECT s.publish_at FROM schedule s ");
+    sql.push("WHERE s.tenant_id = ").bind(tenant.id).push(" LIMIT ").bind(most).push(") x");
+    Ok(sql.row(db).await?.unwrap_or(Scheduled { many: 0, next_at: None }))
+}
+
 /// Puts messages into the inboxes of those of their receivers who want them, and returns how many do: for each a probe of
 /// `notification_seq`, and of the keys of `message_type`, `users` and the preferences.
 pub(super) async fn messages(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<u64> {

@@ -12,6 +12,7 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::model::actor::Actor;
 
 /// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant but for those
 /// that have a past.
@@ -110,11 +111,12 @@ fn notification(draft: &Draft, head: &Head, id: i64, published: Option<(Seq, Mil
         delivered_count: if seq.is_some() { named } else { 0 },
         read_count: 0,
         raised: draft.raised.clone(),
+        sent_by: draft.sent_by.clone(),
     }
 }
 
 /// In the order of [`row`].
-const COLUMNS: [Column; 26] = [
+const COLUMNS: [Column; 27] = [
     Column::TenantId,
     Column::Id,
     Column::Seq,
@@ -141,9 +143,10 @@ const COLUMNS: [Column; 26] = [
     Column::Fingerprint,
     Column::Rule,
     Column::RowKey,
+    Column::SentBy,
 ];
 
-fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 26]> {
+fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 27]> {
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(ToString::to_string);
     Ok([
         tenant.id.into(),
@@ -172,5 +175,6 @@ fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 26]>
         draft.fingerprint.into(),
         of.raised.as_ref().map(|raised| raised.rule.clone()).into(),
         of.raised.as_ref().map(|raised| Json::Object(raised.key.clone()).to_string()).into(),
+        of.sent_by.as_ref().map(Actor::kept).into(),
     ])
 }

@@ -18,7 +18,7 @@ use sea_orm::sea_query::{CaseStatement, ExprTrait};
 
 use super::statement::NOTIFICATIONS;
 use crate::app::App;
-use crate::database::{Transaction, transaction};
+use crate::database::{Act, Transaction, transaction};
 use crate::domain::job::{self, Job, Next};
 use crate::domain::notification::OF_USERS;
 use crate::domain::tenant::{self, Tenant};
@@ -58,6 +58,7 @@ async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) 
     let named = User::of_tenant(tenant.id).filter(user::Column::ExternalId.eq(external_id));
     let Some(row) = named.for_update(txn).one(txn).await? else { return Ok(None) };
     let user = row.id;
+    Act::concerns([user]);
     User::delete_of_user(user).exec(txn).await?;
     job::begin(txn, tenant, (job::Kind::Erase, user.0), Some(external_id), now).await?;
     channel::close_actor(txn, tenant, user, now).await?;

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use super::{again, before};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Bounds, Party, Together, Transaction, transaction};
+use crate::database::{Act, Bounds, Party, Together, Transaction, transaction};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
 use crate::model::check;
@@ -113,7 +113,8 @@ pub struct Window {
 async fn make(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<()> {
     let now = app.now();
     let window = Window { from: now - app.config.retention_millis(), before: Seq(i64::MAX) };
-    transaction!(app.db, |txn| make_within(txn, tenant, external_ids, window, now).await)
+    let making = async { transaction!(app.db, |txn| make_within(txn, tenant, external_ids, window, now).await) };
+    Act::aside(making).await
 }
 
 /// The inbox of a new user reaches back as far as the retention window: their cursor stands before its first entry.

@@ -16,7 +16,7 @@ use sea_orm::sea_query::ExprTrait;
 
 use super::tenant::{Tenant, head};
 use crate::app::App;
-use crate::database::{Transaction, transaction};
+use crate::database::{Act, Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
@@ -28,7 +28,7 @@ pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_ag
 pub use held::{again, gone, held, lost};
 pub use mention::{Window, find, mention, mention_one, mention_within};
 pub use search::search;
-pub use statement::{Beginning, before, beginning};
+pub use statement::{Beginning, before, beginning, count};
 
 /// A change of a profile: what is left out stays, `Some(None)` clears.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +88,7 @@ pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Re
 async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Result<Vec<UserId>> {
     let ids: Vec<String> = changes.iter().map(|change| change.external_id.clone()).collect();
     let users = mention(app, tenant, "inputs", &ids).await?;
+    Act::concerns(&users);
     // The rows are locked in the order of their ids, or two calls over the same users could wait for each other.
     let mut ordered: Vec<(UserId, &ProfileChange)> = users.iter().copied().zip(changes).collect();
     ordered.sort_by_key(|(user, _)| *user);

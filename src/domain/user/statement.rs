@@ -25,6 +25,18 @@ pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) ->
     Ok(row.cursor_seq)
 }
 
+/// How many users a tenant has heard of, and `most` where they are more: so much of a range of `users_external_id`.
+pub async fn count(db: &impl ConnectionTrait, tenant: &Tenant, most: i64) -> Result<i64> {
+    #[derive(FromQueryResult)]
+    struct Row {
+        size: i64,
+    }
+    let mut sql = Sql::new(db);
+    sql.push("SELECT count(*) AS size FROM (SELECT 1 AS one FROM users u WHERE u.tenant_id = ").bind(tenant.id);
+    sql.push(" LIMIT ").bind(most).push(") x");
+    Ok(sql.row::<Row>(db).await?.map_or(0, |row| row.size))
+}
+
 /// What of users begins with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {

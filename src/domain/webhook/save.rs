@@ -6,7 +6,7 @@ use entity::prelude::*;
 use super::{ENDPOINTS, Endpoint, Event, Kind, State, known};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::transaction;
+use crate::database::{Act, transaction};
 use crate::domain::lane::{anew, changed, end_of_log, owner};
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, notification};
@@ -67,6 +67,7 @@ pub async fn create(app: &App, tenant: &Tenant, change: &Change) -> Result<Made>
             ..Default::default()
         };
         let id = Lanes::insert(endpoint).exec(txn).await?.last_insert_id;
+        Act::concerns([id]);
         let sealed = app.vault.seal(&owner(tenant, id), secret.text().as_bytes())?;
         let keep = Lanes::update_many().col_expr(Column::Secret, Expr::val(sealed));
         keep.filter(Column::Id.eq(id)).exec(txn).await?;

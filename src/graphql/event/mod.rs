@@ -32,6 +32,7 @@ use crate::domain::inbox::Item;
 use crate::domain::live::{ItemFeed, OverviewFeed, ViewFeed};
 use crate::domain::{overview, view};
 use crate::error::{Error, Result};
+use crate::model::actor::Origin;
 use crate::model::seal::Kind;
 pub use shared::NOBODY;
 use shared::{Found, Question, Shared, Template};
@@ -266,7 +267,7 @@ impl Running {
     /// What is the same for all who get an event like this one; nothing where each has an answer of their own.
     async fn template(&self, event: Event) -> Option<Arc<Template>> {
         let tenant = &self.viewer.tenant;
-        let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new() };
+        let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new(), origin: Origin::Unknown };
         let answer = self.events.execute(&self.question, event.for_nobody(), nobody).await;
         let ids = event.ids().into_iter();
         let template = answer.errors.is_empty().then(|| Arc::new(Template::of(&answer, &tenant.seal, ids)));

@@ -1,6 +1,7 @@
 //! Deliveries to the outside, and what came of them.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
+use entity::audit_entry::Subject;
 
 use super::delivery_input::{OutboundDeliveryFilter, OutboundDeliverySelector, OutboundDeliveryState};
 use super::webhook_input::WebhookEvent;
@@ -197,6 +198,7 @@ impl DeliveryMutation {
         #[graphql(desc = "Which deliveries.")] select: OutboundDeliverySelector,
     ) -> Result<ReplayOutboundDeliveriesPayload> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let replayed = lane::replay(call.app, call.tenant, select.read(call).await?).await?;
         Ok(ReplayOutboundDeliveriesPayload { replayed_count: int(replayed) })
     }

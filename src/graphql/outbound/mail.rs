@@ -1,6 +1,7 @@
 //! The relay of a tenant's mail.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
+use entity::audit_entry::Subject;
 
 use super::lane_id;
 use super::webhook::{OutboundAlarm, OutboundState};
@@ -147,6 +148,7 @@ impl MailMutation {
         #[graphql(desc = "All of it.")] input: MailRelayInput,
     ) -> Result<MailRelay> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let saved = mail::save(call.app, call.tenant, &input.into()).await;
         Ok(saved.map_err(|error| error.within("input"))?.into())
     }
@@ -158,6 +160,7 @@ impl MailMutation {
         #[graphql(desc = "Which.")] to: MailRelaySwitch,
     ) -> Result<MailRelay> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let relay = lane::only_known(call.app, call.tenant, Kind::Email).await?;
         Ok(match to {
             MailRelaySwitch::On => lane::resume(call.app, call.tenant, Kind::Email, relay.id).await?,
@@ -169,6 +172,7 @@ impl MailMutation {
     /// Deletes the tenant's relay with all that was to be sent, or was sent, by it. ADMIN.
     async fn delete_mail_relay(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let Some(relay) = lane::only(call.app, call.tenant, Kind::Email).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };

@@ -1,6 +1,7 @@
 //! The tenant's sender of Web Push, and the browsers of its users.
 
 use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
+use entity::audit_entry;
 
 use super::lane_id;
 use super::webhook::{OutboundAlarm, OutboundState};
@@ -138,6 +139,7 @@ impl PushMutation {
         #[graphql(desc = "All of it.")] input: WebPushInput,
     ) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
         let saved = push::save(call.app, call.tenant, &input.into()).await;
         Ok(saved.map_err(|error| error.within("input"))?.into())
     }
@@ -149,6 +151,7 @@ impl PushMutation {
         #[graphql(desc = "Which.")] to: WebPushSwitch,
     ) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
         let of = lane::only_known(call.app, call.tenant, Kind::WebPush).await?;
         Ok(match to {
             WebPushSwitch::On => lane::resume(call.app, call.tenant, Kind::WebPush, of.id).await?,
@@ -161,12 +164,14 @@ impl PushMutation {
     /// their browser has subscribed again, by the new key. `NOT_FOUND` where there is none. ADMIN.
     async fn renew_web_push_key(&self, ctx: &Context<'_>) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
         Ok(push::renew(call.app, call.tenant).await?.into())
     }
 
     /// Deletes the tenant's Web Push with its keys, with all that was to be sent, or was sent, by it, and with all subscriptions. ADMIN.
     async fn delete_web_push(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
         let Some(of) = lane::only(call.app, call.tenant, Kind::WebPush).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
@@ -188,6 +193,7 @@ impl PushMutation {
     ) -> Result<PushSubscriptionPayload> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
+        call.audits(ctx, audit_entry::Subject::User, &[user]);
         let saved = push::subscribe(call.app, call.tenant, user, &subscription).await;
         saved.map_err(|error| error.within("subscription"))?;
         payload(call, user).await
@@ -202,6 +208,7 @@ impl PushMutation {
     ) -> Result<PushSubscriptionPayload> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
+        call.audits(ctx, audit_entry::Subject::User, &[user]);
         push::unsubscribe(call.app, user, &endpoint).await?;
         payload(call, user).await
     }

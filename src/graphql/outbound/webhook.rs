@@ -1,6 +1,7 @@
 //! Endpoints of webhooks.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
+use entity::audit_entry::Subject;
 
 use super::delivery::OutboundDelivery;
 use super::webhook_input::{CreateWebhookEndpointInput, UpdateWebhookEndpointInput, WebhookEvent};
@@ -187,6 +188,7 @@ impl WebhookMutation {
         #[graphql(desc = "What it is.")] input: CreateWebhookEndpointInput,
     ) -> Result<CreateWebhookEndpointPayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Endpoint, &[]);
         let made = webhook::create(call.app, call.tenant, &input.into()).await;
         let made = made.map_err(|error| error.within("input"))?;
         Ok(CreateWebhookEndpointPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
@@ -202,6 +204,7 @@ impl WebhookMutation {
         let call = Call::by(ctx, ADMIN)?;
         // What is wrong with the input is told first, whatever the id: there is no endpoint 0.
         let row = call.tenant.seal.open(Kind::Lane, &id).map_or(0, |(_, row)| row);
+        call.audits(ctx, Subject::Endpoint, &[row]);
         let updated = async { webhook::update(call.app, call.tenant, row, &input.change()?).await };
         Ok(updated.await.map_err(|error| error.within("input"))?.into())
     }
@@ -213,6 +216,7 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<RotateWebhookSecretPayload> {
         let (call, row) = named(ctx, &id)?;
+        call.audits(ctx, Subject::Endpoint, &[row]);
         let made = webhook::rotate(call.app, call.tenant, row).await?;
         Ok(RotateWebhookSecretPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
     }
@@ -225,6 +229,7 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<WebhookEndpoint> {
         let (call, row) = named(ctx, &id)?;
+        call.audits(ctx, Subject::Endpoint, &[row]);
         Ok(lane::pause(call.app, call.tenant, lane::Kind::Webhook, row).await?.into())
     }
 
@@ -235,6 +240,7 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<WebhookEndpoint> {
         let (call, row) = named(ctx, &id)?;
+        call.audits(ctx, Subject::Endpoint, &[row]);
         Ok(lane::resume(call.app, call.tenant, lane::Kind::Webhook, row).await?.into())
     }
 
@@ -248,6 +254,7 @@ impl WebhookMutation {
         let Some((_, row)) = call.tenant.seal.open(Kind::Lane, &id) else {
             return Ok(DeletePayload { deleted_id: None });
         };
+        call.audits(ctx, Subject::Endpoint, &[row]);
         let is_gone = lane::delete(call.app, call.tenant, lane::Kind::Webhook, row).await?;
         Ok(DeletePayload { deleted_id: is_gone.then_some(id) })
     }
@@ -260,6 +267,7 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<OutboundDelivery> {
         let (call, row) = named(ctx, &id)?;
+        call.audits(ctx, Subject::Endpoint, &[row]);
         let pinged = webhook::ping(call.app, call.tenant, row).await?;
         Ok(OutboundDelivery::along(lane::Kind::Webhook, pinged))
     }

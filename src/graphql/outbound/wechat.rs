@@ -1,6 +1,7 @@
 //! The official account by which a tenant's messages go out over WeChat.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
+use entity::audit_entry::Subject;
 
 use super::lane_id;
 use super::webhook::{OutboundAlarm, OutboundState};
@@ -133,6 +134,7 @@ impl WeChatMutation {
         #[graphql(desc = "All of it.")] input: WeChatAccountInput,
     ) -> Result<WeChatAccount> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let saved = wechat::save(call.app, call.tenant, &input.into()).await;
         Ok(saved.map_err(|error| error.within("input"))?.into())
     }
@@ -144,6 +146,7 @@ impl WeChatMutation {
         #[graphql(desc = "Which.")] to: WeChatAccountSwitch,
     ) -> Result<WeChatAccount> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let account = lane::only_known(call.app, call.tenant, Kind::WeChat).await?;
         Ok(match to {
             WeChatAccountSwitch::On => lane::resume(call.app, call.tenant, Kind::WeChat, account.id).await?,
@@ -155,6 +158,7 @@ impl WeChatMutation {
     /// Deletes the tenant's account of WeChat with all that was to be sent, or was sent, by it. The account there stays as it is. ADMIN.
     async fn delete_we_chat_account(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, Subject::Tenant, &[]);
         let Some(account) = lane::only(call.app, call.tenant, Kind::WeChat).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };

@@ -8,6 +8,7 @@ mod source;
 mod trial;
 
 use async_graphql::{Context, ID, Object, Result};
+use entity::audit_entry::Subject;
 
 use super::catalogue::DeletePayload;
 use super::context::{ADMIN, Call, STAFF};
@@ -71,6 +72,7 @@ impl RuleMutation {
         #[graphql(desc = "All of the rule.")] input: NotificationRuleInput,
     ) -> Result<NotificationRule> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, Subject::Rule, &[&input.code]);
         let saved = async {
             let (code, definition) = input.read()?;
             rule::save(call.app, call.tenant, &code, &definition).await
@@ -87,6 +89,7 @@ impl RuleMutation {
         retract: Option<bool>,
     ) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, Subject::Rule, &[&code]);
         let deleted = rule::delete(call.app, call.tenant, &code, retract.unwrap_or_default()).await?;
         Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.close(Kind::Rule, 0, id))) })
     }
@@ -98,6 +101,7 @@ impl RuleMutation {
         #[graphql(desc = "Which rule.")] code: String,
     ) -> Result<NotificationRule> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, Subject::Rule, &[&code]);
         Ok(rule::pause(call.app, call.tenant, &code).await?.into())
     }
 
@@ -113,6 +117,7 @@ impl RuleMutation {
         baseline: Option<bool>,
     ) -> Result<NotificationRule> {
         let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, Subject::Rule, &[&code]);
         Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
     }
 
@@ -140,6 +145,7 @@ impl RuleMutation {
         #[graphql(desc = "Which rule.")] code: String,
     ) -> Result<RuleRun> {
         let call = Call::by(ctx, STAFF)?;
+        call.audits(ctx, Subject::Rule, &[&code]);
         Ok(RuleRun(rule::run_now(call.app, call.tenant, &code).await?))
     }
 

@@ -91,24 +91,24 @@ impl Door {
 
     /// Room for a connection of an address; nothing where it is to be closed at once.
     pub fn enter(self: &Arc<Self>, address: IpAddr) -> Option<(Arc<Line>, Place)> {
-        let address = self.counted(address);
+        let counted = self.counted(address);
         let most = self.app.config.connections.connections_per_address as usize;
         let mut inside = self.inside.lock();
-        let has_most = address.is_some_and(|address| inside.by_address.of(&address) >= most);
+        let has_most = counted.is_some_and(|address| inside.by_address.of(&address) >= most);
         if has_most || inside.lines.len() >= self.most && !self.make_room(&mut inside) {
             self.app.metrics.refused(if has_most { "address" } else { "full" });
             return None;
         }
-        let line = Arc::new(Line::new(self.hand.clone()));
+        let line = Arc::new(Line::new(self.hand.clone(), address));
         let number = inside.next;
         inside.next += 1;
         inside.lines.insert(number, line.clone());
-        if let Some(address) = address {
+        if let Some(address) = counted {
             inside.by_address.add(address, 1);
         }
         drop(inside);
         self.app.metrics.http_connections.inc();
-        Some((line, Place { door: self.clone(), number, address }))
+        Some((line, Place { door: self.clone(), number, address: counted }))
     }
 
     /// What an address is counted by; nothing where it brings the connections of others.

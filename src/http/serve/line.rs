@@ -1,6 +1,7 @@
 //! What is known of a connection, and when it has to go.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -73,6 +74,8 @@ pub enum Word {
 #[derive(Debug)]
 pub struct Line {
     hand: Arc<Hand>,
+    /// Who has opened it.
+    pub address: IpAddr,
     /// Requests whose answer is not wholly made.
     under_way: AtomicU32,
     /// Of the requests so far: 0 none, 1 HTTP/1, 2 HTTP/2.
@@ -106,8 +109,9 @@ struct Handed {
 pub struct UnderWay(pub Arc<Line>);
 
 impl Line {
-    pub fn new(hand: Arc<Hand>) -> Self {
+    pub fn new(hand: Arc<Hand>, address: IpAddr) -> Self {
         Self {
+            address,
             under_way: AtomicU32::new(0),
             protocol: AtomicU8::new(0),
             rests_since: AtomicU32::new(hand.now()),

@@ -23,13 +23,14 @@ use tokio_stream::StreamMap;
 use tracing::Instrument;
 
 use super::answer::{JSON, described, refusal};
-use super::caller::bearer;
+use super::caller::{bearer, origin};
 use super::serve::Line;
 use super::server::Server;
 use super::session::{Place, left};
 use super::{cors, observe};
 use crate::error::{Error, Result};
 use crate::graphql::{Allowance, Bucket};
+use crate::model::actor::Origin;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
 use message::{Output, Received, complete, error, next};
@@ -84,6 +85,7 @@ pub fn upgrade(
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
     let token = bearer(headers).map(str::to_owned);
+    let origin = origin(&server, line.as_deref(), headers);
     // The session goes by the id of the request that began it.
     let span = observe::span(headers);
     upgrade
@@ -91,7 +93,7 @@ pub fn upgrade(
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES)
-        .on_upgrade(move |socket| Connection::new(server, socket, line, place).serve(token).instrument(span))
+        .on_upgrade(move |socket| Connection::new(server, socket, (line, origin), place).serve(token).instrument(span))
 }
 
 struct Connection {
@@ -99,6 +101,8 @@ struct Connection {
     socket: WebSocket,
     /// Counts what is read; there is none where no network is.
     line: Option<Arc<Line>>,
+    /// From what kind of address it comes.
+    origin: Origin,
     operations: StreamMap<String, BoxStream<'static, Output>>,
     /// Until somebody shows a token, whose session it then is.
     place: Option<Place>,
@@ -110,7 +114,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(server: Server, socket: WebSocket, line: Option<Arc<Line>>, place: Place) -> Self {
+    fn new(server: Server, socket: WebSocket, (line, origin): (Option<Arc<Line>>, Origin), place: Place) -> Self {
         if let Some(line) = &line {
             line.upgraded();
         }
@@ -120,6 +124,7 @@ impl Connection {
             server,
             socket,
             line,
+            origin,
             operations,
             place: Some(place),
             client: None,
@@ -200,7 +205,9 @@ impl Connection {
                     return end(Close::TooMany, "too many initialisation requests");
                 };
                 let token = payload.token().or(token.map(str::to_owned));
-                self.client = Some(admit(&self.server, place, token).await?);
+                let mut client = admit(&self.server, place, token).await?;
+                client.viewer.origin = self.origin;
+                self.client = Some(client);
                 self.send(message::ACK.into()).await
             }
             Received::Ping(payload) => {

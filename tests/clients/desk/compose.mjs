@@ -66,7 +66,7 @@ export async function lostAnswer(scene, size) {
   });
   const send = async () => {
     await page.getByRole('button', { name: 'Send …' }).click();
-    await dialog(page).getByText('Everyone').waitFor();
+    await dialog(page).getByText('Everyone: 4 people').waitFor();
     await dialog(page).getByRole('button', { name: 'Send' }).click();
   };
   await send();
@@ -147,7 +147,7 @@ export async function schedule(scene, size) {
   await page.getByRole('button', { name: 'Schedule …' }).click();
   await dialog(page).getByText('Asia/Tokyo').waitFor();
   await dialog(page).getByRole('button', { name: 'Schedule' }).click();
-  await page.getByText('Scheduled for Everyone').waitFor();
+  await page.getByText('Scheduled for Everyone: 4 people').waitFor();
   const [sent] = await tenant.sent();
   assert.deepEqual([sent.status, sent.publishAt], ['SCHEDULED', '2031-03-05T00:30:00.000Z']);
   assert.deepEqual(await tenant.titles('ada'), []);

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import { token } from '../server.mjs';
 import { dialog, until } from './scene.mjs';
 
-const PLACES = { compose: 'Compose', sent: 'Sent', users: 'Users', catalogue: 'Catalogue', deliveries: 'Deliveries', rules: 'Rules' };
+const PLACES = { compose: 'Compose', sent: 'Sent', users: 'Users', catalogue: 'Catalogue', deliveries: 'Deliveries', rules: 'Rules', audit: 'Audit log', now: 'Now' };
 
 /** What each role may go to. */
-const MATRIX = { admin: Object.keys(PLACES), service: Object.keys(PLACES).filter((place) => place !== 'rules'), user: [] };
+const MATRIX = { admin: Object.keys(PLACES), service: Object.keys(PLACES).filter((place) => !['rules', 'audit', 'now'].includes(place)), user: [] };
 
 /** A role is led to the pages that it may use, and to no other, and the server refuses none of what they ask. */
 export async function roles(scene) {

@@ -48,7 +48,7 @@ export async function injection(scene) {
   const id = encodeURIComponent(first);
   const [{ id: sent }] = await tenant.sent();
   const pages = ['sent', `sent/${sent}?user=${id}`, 'users', `users/${id}`, `users/${id}?tab=listens`, `users/${id}?tab=preferences`, `users/${id}?tab=views`, `users/${id}?tab=why&notification=${sent}`,
-    'catalogue', `catalogue/types/${id}`, 'catalogue/reasons', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', `users/${encodeURIComponent('<b>nobody</b>')}`];
+    'catalogue', `catalogue/types/${id}`, 'catalogue/reasons', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', 'audit', 'now', `users/${encodeURIComponent('<b>nobody</b>')}`];
   for (const place of pages) {
     await page.goto(`${scene.origin}/desk/${place}`);
     await page.locator('h1').waitFor();

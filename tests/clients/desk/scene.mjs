@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
 import { chromium } from 'playwright-core';
 
 import { Server, token } from '../server.mjs';
 
-const DIST = fileURLToPath(new URL('../../../desk/dist/', import.meta.url));
+const DIST = process.env.DESK_DIST && resolve(process.env.DESK_DIST);
 
 /** How long anything may take until it has failed, in milliseconds. */
 export const PATIENCE = 15_000;
@@ -29,16 +29,16 @@ export async function until(what, look, isSo = Boolean) {
   }
 }
 
-/** `DESK_DIST=1` takes the page from desk/dist, without the binary being built again. */
+/** `DESK_DIST` names a folder that the page is taken from, without the binary being built again. */
 async function fromDist(route) {
   const url = new URL(route.request().url());
   const name = url.pathname.slice('/desk/assets/'.length);
   if (url.pathname.startsWith('/desk/session')) return route.fallback();
   if (url.pathname.startsWith('/desk/assets/')) {
-    return route.fulfill({ body: gunzipSync(await readFile(`${DIST}${name}.gz`)), contentType: name.endsWith('.css') ? 'text/css' : 'text/javascript' });
+    return route.fulfill({ body: gunzipSync(await readFile(`${DIST}/${name}.gz`)), contentType: name.endsWith('.css') ? 'text/css' : 'text/javascript' });
   }
   const answer = await fetch(url);
-  return route.fulfill({ headers: Object.fromEntries(answer.headers), body: await readFile(`${DIST}index.html`) });
+  return route.fulfill({ headers: Object.fromEntries(answer.headers), body: await readFile(`${DIST}/index.html`) });
 }
 
 export class Scene {
@@ -75,7 +75,7 @@ export class Scene {
   }
 
   /** A window in which this role is signed in by a link, at a place of the desk. */
-  async open(tenant, { role = 'admin', sub = role === 'user' ? 'ada' : 'root', size = 'desktop', path = '/desk', options = {}, signed } = {}) {
+  async open(tenant, { role = 'admin', sub = role === 'user' ? 'ada' : 'root', size = 'desktop', path = '/desk', options = {}, signed, origin = this.origin } = {}) {
     const context = await this.browser.newContext({
       viewport: VIEWPORTS[size], timezoneId: 'Europe/Berlin', locale: 'en-GB', reducedMotion: 'reduce', acceptDownloads: true, ...options,
     });
@@ -85,7 +85,7 @@ export class Scene {
       complaints.push(`asked ${route.request().url()}`);
       return route.abort();
     });
-    if (process.env.DESK_DIST) await context.route('**/desk/**', fromDist);
+    if (DIST) await context.route((url) => /^\/desk(\/|$)/.test(url.pathname), fromDist);
     await context.addInitScript(() => addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
       console.error(`policy violated: ${violatedDirective} ${blockedURI}`);
     }));
@@ -94,7 +94,7 @@ export class Scene {
     page.on('console', (message) => message.type() === 'error' && !message.location().url.endsWith('/desk/session') && complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
     const fragment = signed ?? (role ? token(tenant.name, sub, role) : '');
-    await page.goto(`${this.origin}${path}${fragment ? `#token=${fragment}` : ''}`);
+    await page.goto(`${origin}${path}${fragment ? `#token=${fragment}` : ''}`);
     await page.locator('h1').first().waitFor();
     return Object.assign(page, { complaints, done: () => finish(page, complaints) });
   }

@@ -22,8 +22,15 @@ export async function filters(scene, size) {
     await shows(['Planned', 'Order 9 is lost', 'To Ada', 'To everyone']);
   };
   await narrowed('Type', 'order', ['Order 9 is lost']);
-  await narrowed('Kind', 'ANNOUNCEMENT', ['Planned', 'To everyone']);
   await narrowed('Status', 'SCHEDULED', ['Planned']);
+  await page.getByLabel('Title has').fill('ADA');
+  await shows(['To Ada']);
+  await page.getByLabel('Title has').fill('');
+  await page.getByLabel('To', { exact: true }).fill('2020-01-01');
+  await page.getByText('Nothing was sent that fits.').waitFor();
+  await page.getByLabel('To', { exact: true }).fill('');
+  await page.getByRole('button', { name: 'More filters' }).click();
+  await narrowed('Kind', 'ANNOUNCEMENT', ['Planned', 'To everyone']);
   await page.getByLabel('Sender', { exact: true }).fill('ben');
   await shows(['To Ada']);
   // The address keeps it.
@@ -106,6 +113,8 @@ export async function retract(scene, size) {
   assert.equal((await tenant.sent())[0].status, 'RETRACTED');
   assert.deepEqual(await tenant.titles('ada'), []);
   assert.equal(await page.getByRole('button', { name: 'Retract …' }).count(), 0);
+  // Who did it stands there.
+  await page.getByText('Retract sent notification, by root').waitFor();
 
   // Why they do not have it, from here.
   await page.getByRole('combobox', { name: 'Somebody' }).fill('Ada');

@@ -20,7 +20,7 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::action;
 use crate::domain::tenant::{self, Failures, Tenant};
-use crate::domain::{channel, lane, tally, user, view, webhook};
+use crate::domain::{audit, channel, lane, tally, user, view, webhook};
 use crate::error::{Error, Result};
 
 /// Rows of one transaction.
@@ -111,6 +111,7 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
     swept.actions += action::sweep(app, tenant, old.published).await?;
     swept.deliveries += lane::sweep(app, tenant, old.published).await?;
     webhook::sweep(app, tenant, old.published).await?;
+    audit::sweep(app, tenant, app.now() - app.config.audit_millis()).await?;
     lane::renew_secrets(app, tenant).await
 }
 

@@ -14,7 +14,7 @@ use super::step::{Change, step_from};
 use super::write::{Moved, write};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Bounds, Party, Together, Transaction, transaction};
+use crate::database::{Act, Bounds, Party, Together, Transaction, transaction};
 use crate::domain::inbox::sync;
 use crate::domain::tally;
 use crate::domain::tenant::{Needs, Tenant};
@@ -58,7 +58,12 @@ pub(super) async fn apply(
         let bounds = Bounds { rounds, things: ITEMS, patience: app.db.write_patience(), splits_after: None };
         Marks::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
     });
-    let changed = match queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await? {
+    // What is written down as somebody's act is so in a transaction of their own.
+    let shared = match Act::is_under_way() {
+        true => None,
+        false => queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await?,
+    };
+    let changed = match shared {
         Some(changed) => changed,
         None => alone(app, tenant, user, &marks).await?,
     };

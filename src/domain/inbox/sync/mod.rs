@@ -17,7 +17,7 @@ use entity::user::{self, Entity as User};
 use super::amend::{self, Subjects};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Transaction, transaction};
+use crate::database::{Act, Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::Result;
@@ -71,7 +71,8 @@ async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Resu
     for users in users.chunks(USERS_PER_TRANSACTION) {
         let mut behind = users.to_vec();
         while !behind.is_empty() {
-            let pulled = transaction!(app.db, |txn| pull(txn, tenant, &behind, held, app.now()).await)?;
+            let pulling = async { transaction!(app.db, |txn| pull(txn, tenant, &behind, held, app.now()).await) };
+            let pulled = Act::aside(pulling).await?;
             app.metrics.syncs.inc_by(pulled.moved);
             app.metrics.items_made.inc_by(pulled.items);
             app.caches.overviews.forget(&behind).await;

@@ -1,0 +1,53 @@
+//! How many users an announcement would be for, before it is sent.
+
+use std::collections::HashSet;
+
+use entity::ids::ChannelId;
+
+use super::draft::check_addressees;
+use super::input::Addressees;
+use crate::app::App;
+use crate::domain::tenant::Tenant;
+use crate::domain::{channel, user};
+use crate::error::{Error, Result};
+
+/// Users, or places in groups, that are counted at the most.
+const COUNTED: i64 = 1_000_000;
+
+/// How many users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub users: i64,
+    /// False where there may be more.
+    pub is_exact: bool,
+}
+
+/// How many users addressees would be if it were sent now, whatever they have switched off; those whom the tenant has never heard of
+/// as well. Fails where a send to them would.
+pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<Size> {
+    check_addressees(addressees)?;
+    let db = &app.db.read;
+    let counted = |users: i64, of: i64| Size { users: users.min(COUNTED), is_exact: of <= COUNTED };
+    match addressees {
+        Addressees::Everyone => {
+            let users = user::count(db, tenant, COUNTED + 1).await?;
+            Ok(counted(users, users))
+        }
+        Addressees::Groups(codes) => {
+            let groups = channel::named_groups(db, tenant, codes).await?;
+            if let Some(unknown) = codes.iter().find(|code| !groups.contains_key(*code)) {
+                return Err(Error::not_found_at("audience.groups", "group", unknown));
+            }
+            let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
+            let members = channel::members(db, &channels, COUNTED + 1).await?;
+            Ok(members.map_or(counted(0, 0), |of| counted(of.users, of.places)))
+        }
+        Addressees::Users(ids) => {
+            let users = ids.iter().collect::<HashSet<_>>().len();
+            Ok(Size { users: i64::try_from(users).map_err(Error::internal)?, is_exact: true })
+        }
+        Addressees::Receiver(_) | Addressees::Subscribers { .. } => {
+            Err(Error::internal("only announcements say whom they are for"))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What operators ask of what was sent, and before something is.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tidings::auth::Role;
+
+use crate::support::{Actor, TestApp, everyone, on_every_database};
+
+const SENT: &str = "query($filter: NotificationFilter, $first: Int = 50, $after: String, $last: Int, $before: String) { \
+    sentNotifications(filter: $filter, first: $first, after: $after, last: $last, before: $before) { nodes { title } \
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }";
+
+async fn titles(actor: &Actor<'_>, variables: Value) -> Vec<String> {
+    let data = actor.ask(SENT, variables).await;
+    let nodes = data["sentNotifications"]["nodes"].as_array().unwrap().clone();
+    nodes.iter().map(|node| node["title"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn size(app: &TestApp, audience: Value) -> (i64, bool) {
+    let query = "query($audience: NotificationAudienceInput!) { audienceSize(audience: $audience) { count exact } }";
+    let size = app.service().ask(query, json!({ "audience": audience })).await["audienceSize"].take();
+    (size["count"].as_i64().unwrap(), size["exact"].as_bool().unwrap())
+}
+
+on_every_database! {
+    async fn what_was_sent_is_found_by_when_it_was_published(app) {
+        app.admin().define_type("news").await;
+        let later = "mutation($at: DateTime!) { sendAnnouncement(input: { type: \"news\", audience: { everyone: true }, \
+            content: { title: \"scheduled\" }, publishAt: $at }) { notification { id } } }";
+        app.service().ask(later, json!({ "at": (app.now() + TimeDelta::minutes(25)).to_rfc3339() })).await;
+        let begun = app.now();
+        for number in 0..5 {
+            app.service().announce("news", everyone(), &number.to_string()).await;
+            app.advance(TimeDelta::minutes(10));
+            tidings::domain::notification::publish_due(&app.app).await.unwrap();
+        }
+        let at = |minutes: i64| (begun + TimeDelta::minutes(minutes)).to_rfc3339();
+        let service = app.service();
+        assert_eq!(titles(&service, json!({ "filter": { "since": at(20) } })).await, ["4", "3", "scheduled", "2"]);
+        assert_eq!(titles(&service, json!({ "filter": { "until": at(20) } })).await, ["1", "0"]);
+        let between = json!({ "since": at(10), "until": at(40) });
+        assert_eq!(titles(&service, json!({ "filter": between })).await, ["3", "scheduled", "2", "1"]);
+        assert_eq!(titles(&service, json!({ "filter": { "since": at(90) } })).await, [""; 0]);
+        let (mut forwards, mut after) = (Vec::new(), Value::Null);
+        for _ in 0..4 {
+            let page = service.ask(SENT, json!({ "filter": between, "first": 1, "after": after })).await["sentNotifications"].take();
+            forwards.push(page["nodes"][0]["title"].as_str().unwrap().to_owned());
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+        assert_eq!(forwards, ["3", "scheduled", "2", "1"]);
+        let back = json!({ "filter": between, "first": null, "last": 2, "before": after });
+        assert_eq!(titles(&service, back).await, ["scheduled", "2"]);
+    }
+
+    async fn what_was_sent_is_found_by_what_its_title_has_in_it(app) {
+        app.admin().define_type("news").await;
+        app.admin().define_type("other").await;
+        for title in ["Straße gesperrt", "100% off", "Εκπτώσεις", "wide_open", "plain"] {
+            app.service().announce("news", everyone(), title).await;
+        }
+        app.service().announce("other", everyone(), "PLAIN and other").await;
+        let service = app.service();
+        let by = async |text: &str| titles(&service, json!({ "filter": { "text": text } })).await;
+        assert_eq!(by("STRASSE").await, ["Straße gesperrt"]);
+        assert_eq!(by("0% O").await, ["100% off"]);
+        assert_eq!(by("εκπτωσ").await, [""; 0], "accents count");
+        assert_eq!(by("ΕΚΠΤΏΣ").await, ["Εκπτώσεις"]);
+        assert_eq!(by("_").await, ["wide_open"]);
+        assert_eq!(by(" plain ").await, ["PLAIN and other", "plain"]);
+        assert_eq!(titles(&service, json!({ "filter": { "text": "plain", "types": ["news"] } })).await, ["plain"]);
+        assert_eq!(titles(&service, json!({ "filter": { "text": "a", "since": app.now().to_rfc3339() }, "first": 2 })).await, ["PLAIN and other", "plain"]);
+        assert!(service.refused(SENT, json!({ "filter": { "text": " " } })).await.starts_with("BAD_USER_INPUT filter.text"));
+    }
+
+    async fn titles_are_looked_through_in_steps_that_miss_none(app) {
+        app.admin().define_type("news").await;
+        let input = |title: String| json!({ "announcement": { "type": "news", "audience": { "everyone": true }, "content": { "title": title } } });
+        let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
+        for batch in 0..3 {
+            let inputs: Vec<Value> = (0..900).map(|number| input(format!("n{}", batch * 900 + number))).collect();
+            app.service().ask(send, json!({ "inputs": inputs })).await;
+        }
+        let found = titles(&app.service(), json!({ "filter": { "text": "n1" }, "first": 200 })).await;
+        assert_eq!((found.len(), found[0].as_str()), (200, "n1999"));
+        assert_eq!(titles(&app.service(), json!({ "filter": { "text": "n7" }, "first": 200, "last": null })).await.last().unwrap(), "n7");
+        let last = json!({ "filter": { "text": "n99" }, "first": null, "last": 1 });
+        assert_eq!(titles(&app.service(), last).await, ["n99"]);
+    }
+
+    async fn an_audience_is_counted_before_anything_is_sent_to_it(app) {
+        let service = app.service();
+        service.ask("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }, { id: \"ben\" }, { id: \"cleo\" }]) { id } }", json!({})).await;
+        service.ask("mutation { saveUserGroup(code: \"a\") { code } saveUserGroup(code: \"b\") { code } saveUserGroup(code: \"none\") { code } }", json!({})).await;
+        service.ask("mutation { a: addUserGroupMembers(code: \"a\", users: [\"ada\", \"ben\"]) { code } b: addUserGroupMembers(code: \"b\", users: [\"ben\", \"dara\"]) { code } }", json!({})).await;
+        assert_eq!(size(app, json!({ "everyone": true })).await, (4, true));
+        assert_eq!(size(app, json!({ "groups": ["a"] })).await, (2, true));
+        assert_eq!(size(app, json!({ "groups": ["a", "b", "none"] })).await, (3, true));
+        assert_eq!(size(app, json!({ "groups": ["none"] })).await, (0, true));
+        assert_eq!(size(app, json!({ "users": ["ada", "ada", "nobody yet"] })).await, (2, true));
+        assert_eq!(size(app, json!({ "everyone": true })).await, (4, true), "nobody was made");
+        let query = "query($audience: NotificationAudienceInput!) { audienceSize(audience: $audience) { count } }";
+        let refused = async |audience: Value| service.refused(query, json!({ "audience": audience })).await;
+        assert!(refused(json!({ "groups": ["unknown"] })).await.starts_with("NOT_FOUND audience.groups"));
+        assert!(refused(json!({ "everyone": false })).await.starts_with("BAD_USER_INPUT audience.everyone"));
+        assert!(refused(json!({ "users": [] })).await.starts_with("BAD_USER_INPUT audience.users"));
+        let stranger = app.stranger("shop", Role::Service).ask(query, json!({ "audience": { "everyone": true } })).await;
+        assert_eq!(stranger["audienceSize"]["count"], 0);
+        assert!(app.user("ada").refused(query, json!({ "audience": { "everyone": true } })).await.starts_with("FORBIDDEN"));
+    }
+
+    async fn how_the_service_does_is_told_of_ones_own_tenant(app) {
+        app.admin().define_type("news").await;
+        app.service().announce("news", everyone(), "long ago").await;
+        app.advance(TimeDelta::minutes(30));
+        app.service().announce("news", everyone(), "now").await;
+        let later = "mutation($at: DateTime!) { sendAnnouncement(input: { type: \"news\", audience: { everyone: true }, \
+            content: { title: \"scheduled\" }, publishAt: $at }) { notification { id } } }";
+        let due = app.now() + TimeDelta::seconds(20);
+        app.service().ask(later, json!({ "at": due.to_rfc3339() })).await;
+        let query = "{ serviceStatus { version healthy sessionCount sentLastMinute sentLastHour scheduled { count exact } overdueSeconds } }";
+        let expected = |overdue: i64| json!({ "version": env!("CARGO_PKG_VERSION"), "healthy": true, "sessionCount": 0, "sentLastMinute": 1,
+            "sentLastHour": 2, "scheduled": { "count": 1, "exact": true }, "overdueSeconds": overdue });
+        assert_eq!(app.admin().ask(query, json!({})).await["serviceStatus"], expected(0));
+        app.advance(TimeDelta::seconds(50));
+        assert_eq!(app.admin().ask(query, json!({})).await["serviceStatus"], expected(30));
+        let stranger = app.stranger("ops", Role::Admin).ask(query, json!({})).await["serviceStatus"].take();
+        assert_eq!((&stranger["sentLastHour"], &stranger["scheduled"]["count"]), (&json!(0), &json!(0)));
+        assert!(app.service().refused(query, json!({})).await.starts_with("FORBIDDEN"));
+    }
+}
