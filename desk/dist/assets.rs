@@ -2,5 +2,5 @@
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
     ("main-DJDYGYUX.css", "text/css; charset=utf-8", include_bytes!("main-DJDYGYUX.css.gz")),
-    ("main-Y7GNLRSM.js", "text/javascript; charset=utf-8", include_bytes!("main-Y7GNLRSM.js.gz")),
+    ("main-WPWXAHUK.js", "text/javascript; charset=utf-8", include_bytes!("main-WPWXAHUK.js.gz")),
 ]

@@ -16,10 +16,9 @@ import { audit, now } from './desk/watch.mjs';
 const SIZES = ['desktop', 'phone'];
 
 /** Flows are done at both sizes. */
-const FLOWS = { composeAndSend, lostAnswer, named, schedule, filters, amend, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
+const FLOWS = { axe, composeAndSend, lostAnswer, named, schedule, filters, amend, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
 
 const TESTS = {
-  axe,
   injection,
   ...Object.fromEntries(Object.entries(FLOWS).flatMap(([name, flow]) => SIZES.map((size) => [`${name}, ${size}`, (scene) => flow(scene, size)]))),
   keyboard,

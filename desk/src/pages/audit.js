@@ -7,7 +7,7 @@ import { Audit as Log } from '../documents.js';
 import { select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
 import { actor, count, deed, more, problem, state, when, word } from '../parts/show.js';
-import { go, to } from '../route.js';
+import { to } from '../route.js';
 
 const KINDS = ['NOTIFICATION', 'USER', 'GROUP', 'MESSAGE_TYPE', 'REASON', 'RULE', 'ENDPOINT', 'VIEW', 'VIEW_CODE'];
 
@@ -61,10 +61,6 @@ class Audit extends Page {
     this.set({ nodes: after ? [...this.nodes, ...nodes] : nodes, pageInfo });
   }
 
-  narrow(name, value) {
-    go(to('audit', [], { ...Object.fromEntries(this.query), [name]: value }), { replaces: true });
-  }
-
   render() {
     const { nodes, pageInfo, isLoading, loadFailure, failure } = this;
     return html`
@@ -92,11 +88,8 @@ class Audit extends Page {
   }
 
   filters() {
-    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow(name, value), options: [['', 'All'], ...options] });
-    const typed = (name, label, type) => text({ name: `filter-${name}`, label, type, value: this.query.get(name) ?? '', set: (value) => {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.narrow(name, value.trim()), 400);
-    } });
+    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('audit', { [name]: value }), options: [['', 'All'], ...options] });
+    const typed = (name, label, type) => text({ name: `filter-${name}`, label, type, value: this.typed?.[name] ?? this.query.get(name) ?? '', set: (value) => this.narrowSoon('audit', { [name]: value.trim() }) });
     return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
       ${typed('actor', 'Done by')}
       ${of('action', 'What', ACTIONS.map((one) => [one, deed(one)]))}

@@ -226,6 +226,17 @@ class Compose extends Page {
 
   onSubmit = async (event) => {
     event.preventDefault();
+    // A second click comes while the first is still counting.
+    if (this.isAsking || this.isBusy) return;
+    this.isAsking = true;
+    try {
+      await this.submit();
+    } finally {
+      this.isAsking = false;
+    }
+  };
+
+  async submit() {
     this.set({ isTried: true });
     if (Object.keys(flaws(this.draft, this.type?.template)).length > 0) {
       await this.updateComplete;
@@ -242,7 +253,7 @@ class Compose extends Page {
       action: at ? 'Schedule' : 'Send',
     });
     if (isSure && draft === this.draft) await this.act(() => this.send(draft, size));
-  };
+  }
 
   async send(draft, size) {
     const { isMessage, input } = inputOf(draft, this.type?.template);

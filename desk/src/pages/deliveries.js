@@ -8,7 +8,7 @@ import { confirm } from '../parts/dialog.js';
 import { select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
 import { badge, count, more, person, problem, state, when, word } from '../parts/show.js';
-import { go, to } from '../route.js';
+import { to } from '../route.js';
 
 const CHANNELS = ['WEBHOOK', 'EMAIL', 'WEB_PUSH', 'WECHAT'];
 const STATES = ['PENDING', 'DELIVERED', 'DEAD'];
@@ -58,10 +58,6 @@ class Deliveries extends Page {
     this.set({ nodes: after ? [...this.nodes, ...nodes] : nodes, pageInfo });
   }
 
-  narrow(name, value) {
-    go(to('deliveries', [], { ...Object.fromEntries(this.query), [name]: value }), { replaces: true });
-  }
-
   render() {
     const { nodes, pageInfo, isLoading, loadFailure, failure } = this;
     return html`
@@ -108,11 +104,9 @@ class Deliveries extends Page {
   }
 
   filters() {
-    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow(name, value), options: [['', 'All'], ...options] });
-    const typed = (name, label) => text({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', isCode: true, set: (value) => {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.narrow(name, value.trim()), 400);
-    } });
+    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('deliveries', { [name]: value }), options: [['', 'All'], ...options] });
+    const typed = (name, label) => text({ name: `filter-${name}`, label, value: this.typed?.[name] ?? this.query.get(name) ?? '', isCode: true,
+      set: (value) => this.narrowSoon('deliveries', { [name]: value.trim() }) });
     const endpoints = this.lanes.filter(({ channel }) => channel === 'WEBHOOK');
     return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
       ${of('channel', 'By', CHANNELS.map((one) => [one, word(one)]))}

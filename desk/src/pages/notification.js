@@ -44,13 +44,16 @@ class Notification extends Page {
 
   render() {
     const { of, isLoading, loadFailure, isGone } = this;
-    if (!of) {
-      return html`<h1 tabindex="-1">Notification</h1>
-        ${state({ isLoading: isLoading && !isGone, loadFailure, isEmpty: true, empty: 'There is no notification under this address, or not any more.' })}`;
-    }
+    // The heading stays the same element, for it may have the focus.
     return html`
-      <div class="head"><div><p class="crumb"><a href=${to('sent')}>Sent</a></p><h1 tabindex="-1"><bdi>${of.shown.title}</bdi></h1></div>
-        <div class="actions">${this.acts(of)}</div></div>
+      <div class="head"><div><p class="crumb"><a href=${to('sent')}>Sent</a></p><h1 tabindex="-1"><bdi>${of?.shown.title ?? 'Notification'}</bdi></h1></div>
+        <div class="actions">${of ? this.acts(of) : nothing}</div></div>
+      ${of ? this.whole(of)
+        : state({ isLoading: isLoading && !isGone, loadFailure, isEmpty: true, empty: 'There is no notification under this address, or not any more.' })}`;
+  }
+
+  whole(of) {
+    return html`
       ${this.editing ? nothing : problem(this.failure)}
       <div class="columns">
         <div>
@@ -81,7 +84,7 @@ class Notification extends Page {
   }
 
   facts(of) {
-    const row = (name, value) => (value === null || value === undefined || value === '' ? nothing : html`<div><dt>${name}</dt><dd>${value}</dd></div>`);
+    const row = (name, value) => (!value ? nothing : html`<div><dt>${name}</dt><dd>${value}</dd></div>`);
     return html`<dl class="facts column">
       ${row('Status', badge(of.status))}
       ${row('Type', of.type.title)}

@@ -39,11 +39,14 @@ class Now extends Page {
 
   render() {
     const { status, failure } = this;
-    if (!status) return html`<h1 tabindex="-1">Now</h1>${state({ isLoading: !failure, loadFailure: failure, isEmpty: true, empty: '' })}`;
+    return html`<h1 tabindex="-1">Now</h1>
+      ${status ? this.whole(status) : state({ isLoading: !failure, loadFailure: failure, isEmpty: true, empty: '' })}`;
+  }
+
+  whole(status) {
     const isLate = status.overdueSeconds >= LATE_S;
-    const isWell = status.healthy && !isLate && !failure;
+    const isWell = status.healthy && !isLate && !this.failure;
     return html`
-      <h1 tabindex="-1">Now</h1>
       <p class="verdict ${isWell ? 'good' : 'bad'}" role="status">${this.verdict(status, isLate)}</p>
       <ul class="tiles">
         ${this.tile('Sent in the last minute', count(status.sentLastMinute), 'sentLastMinute')}

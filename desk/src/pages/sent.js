@@ -7,7 +7,7 @@ import { ask } from '../api.js';
 import { select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
 import { badge, count, more, person, state, when, word } from '../parts/show.js';
-import { go, to } from '../route.js';
+import { to } from '../route.js';
 
 const DAY_MS = 86_400_000;
 const KINDS = ['ANNOUNCEMENT', 'MESSAGE', 'REMINDER'];
@@ -58,12 +58,6 @@ class Sent extends Page {
     this.set({ nodes: after ? [...this.nodes, ...nodes] : nodes, pageInfo });
   }
 
-  /** Filters by another value, which the address keeps. */
-  narrow(name, value) {
-    const query = { ...Object.fromEntries(this.query), [name]: value };
-    go(to('sent', [], query), { replaces: true });
-  }
-
   render() {
     const { nodes, isLoading, loadFailure, pageInfo } = this;
     return html`
@@ -92,9 +86,9 @@ class Sent extends Page {
 
   filters() {
     const of = (name, label, options) => select({
-      name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow(name, value), options: [['', 'All'], ...options],
+      name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('sent', { [name]: value }), options: [['', 'All'], ...options],
     });
-    const typed = (name, label, more) => text({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.later(name, value.trim()), ...more });
+    const typed = (name, label, more) => text({ name: `filter-${name}`, label, value: this.typed?.[name] ?? this.query.get(name) ?? '', set: (value) => this.narrowSoon('sent', { [name]: value.trim() }), ...more });
     const isMore = this.isMore ?? ['sender', 'targetType', 'targetId', 'kind'].some((name) => this.query.get(name));
     return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
       ${typed('text', 'Title has')}
@@ -109,12 +103,6 @@ class Sent extends Page {
         ${typed('targetId', 'Target id', { isCode: true })}`
         : html`<button type="button" class="quiet end" @click=${() => this.set({ isMore: true })}>More filters</button>`}
     </form>`;
-  }
-
-  /** As soon as the text has rested. */
-  later(name, value) {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.narrow(name, value), 400);
   }
 }
 customElements.define('desk-sent', Sent);

@@ -85,19 +85,22 @@ class User extends Page {
 
   render() {
     const { of, who, isUnknown, isLoading, loadFailure } = this;
-    if (isUnknown || !of.user) {
-      return html`<h1 tabindex="-1"><bdi>${who}</bdi></h1>
-        ${state({ isLoading: isLoading && !isUnknown, loadFailure, isEmpty: true, empty: 'Nobody is known by this id. They are once something is sent to them, or their application asks for their inbox.' })}
-        <p><a href=${to('users')}>Find somebody else</a></p>`;
-    }
-    const { user } = of;
+    // The heading stays the same element, for it may have the focus.
     return html`
-      <div class="head"><div><p class="crumb"><a href=${to('users')}>Users</a></p><h1 tabindex="-1"><bdi>${user.name || user.id}</bdi></h1></div></div>
-      ${this.facts(of)}
+      <div class="head"><div><p class="crumb"><a href=${to('users')}>Users</a></p><h1 tabindex="-1"><bdi>${of.user?.name || who}</bdi></h1></div></div>
+      ${of.user && !isUnknown ? this.whole() : state({
+        isLoading: isLoading && !isUnknown, loadFailure, isEmpty: true,
+        empty: 'Nobody is known by this id. They are once something is sent to them, or their application asks for their inbox.',
+      })}`;
+  }
+
+  whole() {
+    return html`
+      ${this.facts(this.of)}
       <nav class="tabs" aria-label="What there is of them"><ul>${TABS.map(([name, title]) => html`<li><a
-        href=${to('users', [who], { tab: name === 'inbox' ? '' : name })} aria-current=${name === this.tab ? 'page' : nothing}>${title}</a></li>`)}</ul></nav>
+        href=${to('users', [this.who], { tab: name === 'inbox' ? '' : name })} aria-current=${name === this.tab ? 'page' : nothing}>${title}</a></li>`)}</ul></nav>
       ${problem(this.failure)}
-      ${loadFailure ? html`<p class="problem" role="alert">${loadFailure}</p>` : this[`show${titled(this.tab)}`]()}`;
+      ${this.loadFailure ? html`<p class="problem" role="alert">${this.loadFailure}</p>` : this[`show${titled(this.tab)}`]()}`;
   }
 
   facts({ user, overview, timeZone, quiet, digest, contacts }) {
@@ -210,7 +213,7 @@ class User extends Page {
     const source = (of) => (of.source === 'USER' ? 'their own' : 'default');
     const list = (heading, name, entries, label, change) => entries.length === 0 ? nothing : html`<section class="card"><h2>${heading}</h2>
       <ul class="list">${entries.map((of, place) => html`<li>
-        ${check({ name: `${name}-${place}`, label: html`<bdi>${label(of)}</bdi>`, value: of.enabled, set: (enabled) => this.prefer(change(of, enabled)) })}
+        ${check({ name: `${name}-${place}`, label: html`<bdi>${label(of)}</bdi>`, value: of.enabled, set: (enabled) => this.prefer(change(Object.assign(of, { enabled }), enabled)) })}
         <small class="muted">${source(of)}</small></li>`)}</ul></section>`;
     return html`
       ${list('Types', 'type', preferences.types, ({ code }) => title(code), ({ code }, enabled) => ({ types: [{ code, enabled }] }))}

@@ -3,6 +3,10 @@
 import { LitElement } from 'lit';
 
 import { ask, told } from '../api.js';
+import { go, to } from '../route.js';
+
+/** How long a filter must rest before it is used, in milliseconds. */
+const REST_MS = 400;
 
 /** A part of the page without a shadow root, so that labels, descriptions and rules reach across parts. */
 export class Part extends LitElement {
@@ -32,17 +36,32 @@ export class Page extends Part {
 
   /** Asks for what is shown; a later call makes the answers of those before be passed over. Gives the data, or null. */
   async load(document, variables) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
+    const turn = (this.loadCount = (this.loadCount ?? 0) + 1);
     this.set({ isLoading: true, loadFailure: null });
     try {
       const data = await ask(document, variables);
-      return turn === this.turn ? data : null;
+      return turn === this.loadCount ? data : null;
     } catch (error) {
-      if (turn === this.turn) this.set({ loadFailure: told(error) });
+      if (turn === this.loadCount) this.set({ loadFailure: told(error) });
       return null;
     } finally {
-      if (turn === this.turn) this.set({ isLoading: false });
+      if (turn === this.loadCount) this.set({ isLoading: false });
     }
+  }
+
+  /** Filters by other values, which the address keeps. */
+  narrow(place, changes) {
+    clearTimeout(this.narrowing);
+    const query = { ...Object.fromEntries(this.query), ...this.typed, ...changes };
+    this.typed = {};
+    go(to(place, [], query), { replaces: true });
+  }
+
+  /** The same as soon as what is typed has rested. */
+  narrowSoon(place, changes) {
+    this.typed = { ...this.typed, ...changes };
+    clearTimeout(this.narrowing);
+    this.narrowing = setTimeout(() => this.narrow(place, {}), REST_MS);
   }
 
   /** Does something once, however often it is asked for meanwhile. What fails is shown, at its field where that is known. */

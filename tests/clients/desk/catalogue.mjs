@@ -73,7 +73,7 @@ export async function catalogue(scene, size) {
   await part(page, 'View codes');
   await page.getByLabel('Code', { exact: true }).fill('chat');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('button', { name: 'Change chat' }).click();
+  await page.getByRole('button', { name: 'Open it: chat' }).click();
   await page.getByText('by themselves', { exact: true }).waitFor();
   assert.deepEqual((await tenant.ask('{ viewCodes { code open } }')).viewCodes, [{ code: 'chat', open: true }]);
   await page.done();

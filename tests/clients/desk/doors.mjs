@@ -29,7 +29,7 @@ export async function roles(scene) {
       page.on('response', (answer) => answer.url().endsWith('/graphql') && answers.push(answer.json().catch(() => ({}))));
       await page.goto(`${scene.origin}/desk/${place}`);
       await page.locator('h1').waitFor();
-      await page.waitForLoadState('networkidle');
+      await page.settled();
       const codes = (await Promise.all(answers)).flatMap(({ errors = [] }) => errors.map(({ extensions }) => extensions.code));
       assert.deepEqual(codes, [], `${role} at ${place}`);
       const isOpen = (await page.locator(`main desk-${place}`).count()) === 1;

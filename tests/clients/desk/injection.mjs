@@ -50,13 +50,11 @@ export async function injection(scene) {
   const pages = ['sent', `sent/${sent}?user=${id}`, 'users', `users/${id}`, `users/${id}?tab=listens`, `users/${id}?tab=preferences`, `users/${id}?tab=views`, `users/${id}?tab=why&notification=${sent}`,
     'catalogue', `catalogue/types/${id}`, 'catalogue/reasons', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', 'audit', 'now', `users/${encodeURIComponent('<b>nobody</b>')}`];
   for (const place of pages) {
-    await page.goto(`${scene.origin}/desk/${place}`);
-    await page.locator('h1').waitFor();
-    await page.waitForLoadState('networkidle');
+    await page.visit(place);
     await harmless(page, place);
   }
   const titles = async (place, selector) => {
-    await page.goto(`${scene.origin}/desk/${place}`);
+    await page.visit(place);
     await until(`${TEXTS.length} texts`, () => page.locator(selector).count(), (count) => count === TEXTS.length);
     return (await page.locator(selector).evaluateAll((all) => all.map((one) => one.textContent))).sort();
   };
@@ -64,7 +62,7 @@ export async function injection(scene) {
   assert.deepEqual(await titles(`users/${id}`, '.items .item-title bdi'), [...TEXTS].sort());
 
   // What is written here, in the preview and in the question.
-  await page.goto(`${scene.origin}/desk/compose`);
+  await page.visit('compose');
   for (const text of TEXTS) {
     await page.getByLabel('Title', { exact: true }).fill(text);
     await page.getByLabel('Body', { exact: true }).fill(text);

@@ -90,19 +90,44 @@ export class Scene {
       console.error(`policy violated: ${violatedDirective} ${blockedURI}`);
     }));
     const page = await context.newPage();
-    // A server without a provider of sign-ins may have no doors of its own for them.
-    page.on('console', (message) => message.type() === 'error' && !message.location().url.endsWith('/desk/session') && complaints.push(message.text()));
+    const settled = quiet(page);
+    // The browser itself tells what is not there: doors for sign-ins, and the demo's page, are asked for and may be missing.
+    const mayBeMissing = ({ url }) => url.endsWith('/desk/session') || url.endsWith('/demo');
+    page.on('console', (message) => message.type() === 'error' && !mayBeMissing(message.location()) && complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
     const fragment = signed ?? (role ? token(tenant.name, sub, role) : '');
     await page.goto(`${origin}${path}${fragment ? `#token=${fragment}` : ''}`);
     await page.locator('h1').first().waitFor();
-    return Object.assign(page, { complaints, done: () => finish(page, complaints) });
+    return Object.assign(page, { complaints, settled, visit: (place) => visit(page, place), done: () => finish(page, complaints) });
   }
 
   async stop() {
     await this.browser?.close();
     await this.server?.remove();
   }
+}
+
+/** Follows what a page asks of the API, and gives what waits until it has asked nothing for a moment. */
+function quiet(page) {
+  const [asked, isApi] = [new Set(), (request) => request.url().endsWith('/graphql')];
+  let last = Date.now();
+  const ends = (request) => asked.delete(request) && (last = Date.now());
+  page.on('request', (request) => isApi(request) && asked.add(request));
+  page.on('requestfinished', ends);
+  page.on('requestfailed', ends);
+  return async () => {
+    last = Date.now();
+    await until('the page is quiet', () => (asked.size === 0 ? Date.now() - last : 0), (rested) => rested > 150);
+  };
+}
+
+/** Goes to a place of the desk as its links do, and waits until it is shown. */
+async function visit(page, place) {
+  await page.evaluate((address) => {
+    history.pushState(null, '', address);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, `/desk/${place}`);
+  await page.settled();
 }
 
 /** Nothing was complained of, nothing is wider than the window, and it is closed. */

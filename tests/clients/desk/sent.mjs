@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 
 import { dialog, said, until } from './scene.mjs';
 
-const rows = (page) => page.locator('tbody th a:first-child').allInnerTexts();
+const rows = (page) => page.locator('tbody th > a').allInnerTexts();
 
 export async function filters(scene, size) {
   const tenant = await scene.tenant();

@@ -25,7 +25,7 @@ class Defaults extends Page {
     if (!of) return state({ isLoading, loadFailure, isEmpty: true, empty: '' });
     const title = (code) => this.titles.get(code) ?? code;
     const list = (name, entries, label, change) => html`<ul class="list">${entries.map((entry, place) => html`<li>
-      ${check({ name: `default-${name}-${place}`, label: html`<bdi>${label(entry)}</bdi>`, value: entry.enabled, isDisabled: !this.isAdmin, set: (enabled) => this.change(change(entry, enabled)) })}
+      ${check({ name: `default-${name}-${place}`, label: html`<bdi>${label(entry)}</bdi>`, value: entry.enabled, isDisabled: !this.isAdmin, set: (enabled) => this.change(change(Object.assign(entry, { enabled }), enabled)) })}
       ${name === 'action' && this.isAdmin ? html`<button type="button" class="quiet" aria-label="Forget ${entry.code}" @click=${() => this.change({ resetActions: [entry.code] })}>Forget</button>` : nothing}</li>`)}</ul>`;
     return html`
       ${problem(failure)}

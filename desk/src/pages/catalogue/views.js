@@ -33,7 +33,7 @@ class ViewCodes extends Page {
         <thead><tr><th>Code</th><th>Users join and leave</th><th><span class="vh">Acts</span></th></tr></thead>
         <tbody>${codes.map(({ code, open }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label="Users join and leave" class="named">${open ? 'by themselves' : 'only by a service'}</td>
           <td class="acts">${this.isAdmin ? html`
-            <button type="button" class="quiet" aria-label="Change ${code}" @click=${() => this.save(code, !open)}>${open ? 'Close' : 'Open'} it</button>
+            <button type="button" class="quiet" aria-label="${open ? 'Close' : 'Open'} it: ${code}" @click=${() => this.save(code, !open)}>${open ? 'Close' : 'Open'} it</button>
             <button type="button" class="quiet danger" aria-label="Delete ${code}" @click=${() => this.delete(code)}>Delete</button>` : nothing}</td></tr>`)}</tbody></table>` : nothing}
       ${this.isAdmin ? html`<form class="card" novalidate @submit=${(event) => {
         event.preventDefault();
