@@ -49,6 +49,7 @@ class Desk extends LitElement {
 
   async connectedCallback() {
     super.connectedCallback();
+    // Of the page's whole life: it is never taken out.
     addEventListener('popstate', () => this.moved());
     addEventListener('hashchange', () => this.linked(taken()));
     addEventListener('tidings-said', ({ detail }) => this.tell(detail));
@@ -88,6 +89,13 @@ class Desk extends LitElement {
     scrollTo(0, 0);
     await Promise.resolve();
     this.querySelector('h1')?.focus();
+  }
+
+  /** Where somebody is stays in sight in lists of places that are wider than a phone. */
+  updated() {
+    if (this.shownAt === this.at) return;
+    this.shownAt = this.at;
+    requestAnimationFrame(() => this.querySelectorAll('nav [aria-current]').forEach((one) => one.scrollIntoView({ block: 'nearest', inline: 'center' })));
   }
 
   tell(said) {

@@ -96,7 +96,7 @@ class Audit extends Page {
       ${of('kind', 'To', KINDS.map((one) => [one, word(one)]))}
       ${this.query.get('kind') ? typed('id', 'Which') : nothing}
       ${typed('since', 'From', 'date')}
-      ${typed('until', 'To the end of', 'date')}
+      ${typed('until', 'Until', 'date')}
     </form>`;
   }
 

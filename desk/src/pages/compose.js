@@ -243,7 +243,9 @@ class Compose extends Page {
       this.querySelector('[aria-invalid=true]')?.focus();
       return;
     }
-    await this.measure();
+    // The question is about what stands there now.
+    clearTimeout(this.timer);
+    await Promise.all([this.preview(), this.measure()]);
     const [draft, size] = [this.draft, this.reaches()];
     const at = publishAt(draft);
     const isSure = await confirm({

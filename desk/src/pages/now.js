@@ -73,7 +73,7 @@ class Now extends Page {
     const numbers = this.seen.map((of) => of[name]);
     if (numbers.length < 2) return nothing;
     const most = Math.max(...numbers, 1);
-    const points = numbers.map((number, place) => `${((place * 100) / (KEPT - 1)).toFixed(1)},${(23 - (22 * number) / most).toFixed(1)}`);
+    const points = numbers.map((number, place) => `${(100 - ((numbers.length - 1 - place) * 100) / (KEPT - 1)).toFixed(1)},${(23 - (22 * number) / most).toFixed(1)}`);
     return html`<svg class="curve" viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true">${svg`<polyline points=${points.join(' ')}></polyline>`}</svg>`;
   }
 }

@@ -13,6 +13,10 @@ import { go, to } from '../../route.js';
 import { keep, kept } from '../../storage.js';
 
 const REST_MS = 250;
+
+/** Where a flaw is, which stands before what it is. */
+const LINE = / \(line \d+\)/;
+
 const PATHS = ['code', 'title', 'group', 'icon', 'position', 'ttlSeconds', 'template.title', 'template.body', 'template.link'].map((path) => `input.${path}`);
 const NEW = { code: '', title: '', group: '', icon: '', position: 0, readPolicy: 'MANUAL', mandatory: false, ttlSeconds: '', template: null, delivery: [], ui: null };
 
@@ -61,7 +65,7 @@ class Type extends Page {
       const { params, data, sender, target, action } = JSON.parse(sample);
       const input = { content: { title: of.title || 'Title', params, data }, template: of.template ?? undefined, sender, target, action };
       const { previewNotification: shown } = await ask(Preview, { input });
-      if (of === this.of && sample === this.sample) this.set({ shown, flaws: shown.flaws, sampleFlaw: undefined });
+      if (of === this.of && sample === this.sample) this.set({ shown, flaws: shown.flaws.map((flaw) => ({ ...flaw, message: flaw.message.replace(LINE, '') })), sampleFlaw: undefined });
     } catch (error) {
       if (of === this.of && sample === this.sample) this.set({ sampleFlaw: error instanceof SyntaxError ? `This is no JSON: ${error.message}` : told(error) });
     }
@@ -84,7 +88,7 @@ class Type extends Page {
         </fieldset></form>
         <aside class="card" aria-label="Preview">
           <h2>As they see it</h2>
-          <div aria-live="polite">${this.shown ? item({ ...this.shown, type: of.title || 'Type' }) : nothing}
+          <div class="shown" aria-live="polite">${this.shown ? item({ ...this.shown, type: of.title || 'Type' }) : nothing}
             ${this.flaws.map((flaw) => html`<p class="problem">${word(flaw.field.toUpperCase())}${flaw.line ? `, line ${flaw.line}` : ''}: ${flaw.message}</p>`)}</div>
           ${area({ name: 'sample', label: 'Of this sample', rows: 9, isCode: true, value: this.sample, wrong: this.sampleFlaw,
             set: (sample) => {
