@@ -2,5 +2,5 @@
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
     ("main-I6OYBKZX.css", "text/css; charset=utf-8", include_bytes!("main-I6OYBKZX.css.gz")),
-    ("main-Z6YXD6UT.js", "text/javascript; charset=utf-8", include_bytes!("main-Z6YXD6UT.js.gz")),
+    ("main-OJQCHP4I.js", "text/javascript; charset=utf-8", include_bytes!("main-OJQCHP4I.js.gz")),
 ]

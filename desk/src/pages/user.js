@@ -46,6 +46,13 @@ class User extends Page {
     this.fill();
   }
 
+  /** The tab that was chosen stays in sight where there are more than a phone shows. */
+  updated() {
+    if (this.shownTab === this.tab || !this.of.user) return;
+    this.shownTab = this.tab;
+    this.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }
+
   async fill() {
     const head = await this.load(UserHead, { id: this.who });
     if (!head) return;
