@@ -25,6 +25,9 @@ use crate::wechat::WeChat;
 pub use caches::Caches;
 pub use connected::Connected;
 
+/// Which Tidings this is.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
 #[derive(Debug)]
 pub struct App {

@@ -5,6 +5,7 @@ use async_graphql::{Context, Object, Result, SimpleObject};
 use super::context::{ADMIN, Call};
 use super::overview::Count;
 use super::scalars::{Instant, int};
+use crate::app::VERSION;
 use crate::domain::notification;
 
 /// How the service does for a tenant now. Figures of all tenants together are the operators' alone (`/metrics`).
@@ -45,7 +46,7 @@ impl StatusQuery {
         let now = app.now();
         let (scheduled, is_all) = pace.scheduled;
         Ok(ServiceStatus {
-            version: env!("CARGO_PKG_VERSION"),
+            version: VERSION,
             now: now.into(),
             healthy: app.db.ailment().is_none() && !app.agreed.is_in_doubt(),
             session_count: int(app.connected.of(tenant.id)),

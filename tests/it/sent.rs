@@ -90,7 +90,7 @@ on_every_database! {
     async fn an_audience_is_counted_before_anything_is_sent_to_it(app) {
         let service = app.service();
         service.ask("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }, { id: \"ben\" }, { id: \"cleo\" }]) { id } }", json!({})).await;
-        service.ask("mutation { saveUserGroup(code: \"a\") { code } saveUserGroup(code: \"b\") { code } saveUserGroup(code: \"none\") { code } }", json!({})).await;
+        service.ask("mutation { a: saveUserGroup(code: \"a\") { code } b: saveUserGroup(code: \"b\") { code } c: saveUserGroup(code: \"none\") { code } }", json!({})).await;
         service.ask("mutation { a: addUserGroupMembers(code: \"a\", users: [\"ada\", \"ben\"]) { code } b: addUserGroupMembers(code: \"b\", users: [\"ben\", \"dara\"]) { code } }", json!({})).await;
         assert_eq!(size(app, json!({ "everyone": true })).await, (4, true));
         assert_eq!(size(app, json!({ "groups": ["a"] })).await, (2, true));

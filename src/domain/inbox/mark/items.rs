@@ -59,10 +59,8 @@ pub(super) async fn apply(
         Marks::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
     });
     // What is written down as somebody's act is so in a transaction of their own.
-    let shared = match Act::is_under_way() {
-        true => None,
-        false => queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await?,
-    };
+    let shared =
+        if Act::is_under_way() { None } else { queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await? };
     let changed = match shared {
         Some(changed) => changed,
         None => alone(app, tenant, user, &marks).await?,
