@@ -171,9 +171,12 @@ class Desk extends LitElement {
   }
 
   async leave() {
-    const { caller } = this;
-    this.use(null);
-    await signOut(caller);
+    try {
+      await signOut(this.caller);
+      this.use(null);
+    } catch (error) {
+      this.tell({ text: `You are still signed in: ${error.message}.`, kind: 'bad' });
+    }
   }
 
   offer() {

@@ -36,11 +36,14 @@ export function signIn(token) {
   return byToken(clean(token));
 }
 
-/** Ends what there is of either kind. */
+/** Ends what there is of either kind, and goes where the server says: to the provider, whose own session ends there. */
 export async function signOut(caller) {
   keep(TOKEN, null);
   if (!caller?.isCookie) return;
-  await fetch('/desk/session/end', { method: 'POST', headers: { 'x-tidings-desk': '1' }, credentials: 'same-origin' }).catch(() => {});
+  const answer = await fetch('/desk/session/end', { method: 'POST', headers: { 'x-tidings-desk': '1' }, credentials: 'same-origin' });
+  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+  const { to } = await answer.json();
+  if (/^https?:$/.test(new URL(to, location).protocol)) location.assign(to);
 }
 
 /** Where a sign-in with the provider begins, and comes back to this page. */
