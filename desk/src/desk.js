@@ -93,7 +93,7 @@ class Desk extends LitElement {
 
   /** Where somebody is stays in sight in lists of places that are wider than a phone. */
   updated() {
-    if (this.shownAt === this.at) return;
+    if (!this.caller || this.shownAt === this.at) return;
     this.shownAt = this.at;
     requestAnimationFrame(() => this.querySelectorAll('nav [aria-current]').forEach((one) => one.scrollIntoView({ block: 'nearest', inline: 'center' })));
   }

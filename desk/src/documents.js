@@ -18,6 +18,7 @@ export const Preview = `query Preview($input: PreviewNotificationInput!) {
   previewNotification(input: $input) { title body link flaws { field line message } }
 }`;
 export const Size = `query Size($audience: NotificationAudienceInput!) { audienceSize(audience: $audience) { count exact } }`;
+export const Known = `query Known($ids: [ID!]!) { inboxUsers(ids: $ids) { id } }`;
 export const Announce = `mutation Announce($input: SendAnnouncementInput!) {
   sendAnnouncement(input: $input) { replayed notification { id status publishAt } }
 }`;

@@ -4,7 +4,7 @@ import { keep, kept } from './storage.js';
 import { OWN_ZONE, instant } from './time.js';
 
 const EMPTY = {
-  type: '', audience: 'everyone', groups: [], users: [], title: '', body: '', link: '', params: {}, sender: '', when: 'now', at: '', zone: OWN_ZONE, expires: '',
+  type: '', audience: 'everyone', groups: [], users: [], title: '', body: '', link: '', params: {}, extra: '', sender: '', when: 'now', at: '', zone: OWN_ZONE, expires: '',
 };
 
 /** A new one, with the key by which it is sent once, however often that is tried. */
@@ -37,8 +37,19 @@ export function paramsOf(template) {
 export function contentOf(draft, template) {
   const names = paramsOf(template);
   const own = (name) => (template?.[name] ? undefined : draft[name].trim() || undefined);
-  const params = Object.fromEntries(names.map((name) => [name, draft.params[name] ?? '']));
-  return { title: own('title'), body: own('body'), link: own('link'), params: names.length > 0 ? params : undefined };
+  const params = { ...Object.fromEntries(names.map((name) => [name, draft.params[name] ?? ''])), ...extraOf(draft) };
+  return { title: own('title'), body: own('body'), link: own('link'), params: Object.keys(params).length > 0 ? params : undefined };
+}
+
+/** Params that are written as JSON; null where that is no object. */
+function extraOf({ extra }) {
+  if (!extra.trim()) return {};
+  try {
+    const found = JSON.parse(extra);
+    return typeof found === 'object' && !Array.isArray(found) ? found : null;
+  } catch {
+    return null;
+  }
 }
 
 /** When it is to be published: null at once, undefined where the time is none. */
@@ -58,6 +69,8 @@ export function flaws(draft, template, now = Date.now()) {
     if (at === undefined) found.at = draft.at ? 'The clocks there never show this time.' : 'Say when.';
     else if (Date.parse(at) <= now) found.at = 'This is in the past.';
   }
+  if (extraOf(draft) === null) found.extra = 'This is no object of JSON.';
+  if (draft.expires && !(Date.parse(instant(draft.expires, draft.zone)) > now)) found.expires = 'This is in the past, or the clocks there never show it.';
   return found;
 }
 
@@ -72,7 +85,7 @@ export function audienceOf({ audience, groups, users }) {
 export function inputOf(draft, template) {
   const common = {
     type: draft.type, content: contentOf(draft, template), sender: draft.sender.trim() || undefined,
-    publishAt: publishAt(draft) ?? undefined, idempotencyKey: draft.key,
+    publishAt: publishAt(draft) ?? undefined, expiresAt: draft.expires ? instant(draft.expires, draft.zone) : undefined, idempotencyKey: draft.key,
   };
   if (draft.audience === 'users' && draft.users.length === 1) return { isMessage: true, input: { ...common, receiver: draft.users[0] } };
   return { isMessage: false, input: { ...common, audience: audienceOf(draft) } };

@@ -3,7 +3,7 @@
 import { html, nothing } from 'lit';
 
 import { Failure, ask, told } from '../api.js';
-import { Announce, Groups, Preview, Size, Tell, Types } from '../documents.js';
+import { Announce, Groups, Known, Preview, Size, Tell, Types } from '../documents.js';
 import { audienceOf, blank, contentOf, draftOf, flaws, forgetDraft, inputOf, keepDraft, paramsOf, publishAt } from '../draft.js';
 import { confirm } from '../parts/dialog.js';
 import { area, choice, select, text } from '../parts/form.js';
@@ -17,8 +17,11 @@ import { OWN_ZONE, ZONES, inZone, span } from '../time.js';
 /** How long a draft must rest before its preview is asked for, in milliseconds. */
 const REST_MS = 250;
 
+/** Of so many people it is looked whether they are known. */
+const LOOKED_AT = 100;
+
 /** What stands at a field, so that it is not said above the form again. */
-const PATHS = ['input.type', 'input.content', 'input.audience', 'input.receiver', 'input.sender', 'input.publishAt'];
+const PATHS = ['input.type', 'input.content', 'input.audience', 'input.receiver', 'input.sender', 'input.publishAt', 'input.expiresAt'];
 
 class Compose extends Page {
   constructor() {
@@ -78,10 +81,19 @@ class Compose extends Page {
     const audience = audienceOf(draft);
     try {
       const { audienceSize: size } = audience ? await ask(Size, { audience }) : { audienceSize: { count: 0, exact: true } };
-      if (draft === this.draft) this.set({ size });
+      const unknown = await this.unknown(draft);
+      if (draft === this.draft) this.set({ size, strangers: unknown });
     } catch (error) {
       if (draft === this.draft) this.set({ size: null, previewFailure: told(error) });
     }
+  }
+
+  /** Those of the people chosen whom nobody knows yet: they may be mistyped. */
+  async unknown({ audience, users }) {
+    if (audience !== 'users' || users.length === 0) return [];
+    const ids = users.slice(0, LOOKED_AT);
+    const { inboxUsers } = await ask(Known, { ids });
+    return ids.filter((_, place) => inboxUsers[place] === null);
   }
 
   render() {
@@ -113,6 +125,7 @@ class Compose extends Page {
       ${this.audience(wrong)}
       ${this.content(wrong)}
       ${this.time(wrong)}
+      ${this.rest(wrong)}
       <p class="actions">
         <button type="button" class="quiet" @click=${() => this.clear()}>Clear</button>
         <button class="primary" ?disabled=${this.isBusy}>${this.isBusy ? 'Sending …' : draft.when === 'later' ? 'Schedule …' : 'Send …'}</button>
@@ -179,7 +192,6 @@ class Compose extends Page {
     return html`
       ${paramsOf(template).map((name) => text({
         name: `param-${name}`, label: name, value: draft.params[name] ?? '', set: (value) => this.change({ params: { ...draft.params, [name]: value } }),
-        failure, path: `input.content.params`, hint: nothing,
       }))}
       ${own('title', 'Title', { most: 256 }, text)}
       ${own('body', 'Body', {}, area)}
@@ -198,6 +210,18 @@ class Compose extends Page {
       </div>` : nothing}`;
   }
 
+  /** What is seldom needed; it is open where something of it is given, or wrong. */
+  rest(wrong) {
+    const { draft, failure } = this;
+    const isOpen = Boolean(draft.sender || draft.expires || draft.extra);
+    return html`<details ?open=${isOpen}><summary>More</summary>
+      ${text({ name: 'sender', label: 'Sender', value: draft.sender, isCode: true, set: (sender) => this.change({ sender }), failure, path: 'input.sender', hint: 'Whose doing it is, by their id; nobody’s where it is empty.' })}
+      ${text({ name: 'expires', label: 'Expires', type: 'datetime-local', value: draft.expires, set: (expires) => this.change({ expires }), wrong: wrong.expires, failure, path: 'input.expiresAt',
+        hint: `By the clocks of ${draft.zone}; as its type says where it is empty.` })}
+      ${area({ name: 'extra', label: 'Further params, as JSON', value: draft.extra, isCode: true, set: (extra) => this.change({ extra }), wrong: wrong.extra, failure, path: 'input.content.params' })}
+    </details>`;
+  }
+
   aside() {
     const { shown, type, previewFailure } = this;
     return html`<aside class="card" aria-label="Preview">
@@ -207,6 +231,7 @@ class Compose extends Page {
       ${(shown?.flaws ?? []).map(({ field, message }) => html`<p class="problem">The type’s template has a flaw in its ${field}: ${message}.</p>`)}
       <h2>Whom it reaches</h2>
       <p class="size" role="status">${this.reaches()}</p>
+      ${this.strangers?.length > 0 ? html`<p class="note">Not known yet: <bdi>${this.strangers.join(', ')}</bdi>. They are made when it is sent; are they written right?</p>` : nothing}
     </aside>`;
   }
 

@@ -99,6 +99,7 @@ export async function named(scene, size) {
   await page.getByLabel(/^Ids, by commas/).fill('name,id\n"Weiss, Ben",ben\nAda,ada\nAda,ada\nEmil,emil');
   await page.getByRole('button', { name: 'Add them' }).click();
   await said(page, '3 people added.');
+  await preview(page).getByText('Not known yet: emil.').waitFor();
   await page.getByRole('button', { name: 'Remove emil' }).click();
   await preview(page).getByText('3 people').waitFor();
   await page.getByRole('button', { name: 'Send …' }).click();
@@ -144,12 +145,17 @@ export async function schedule(scene, size) {
   await page.getByLabel('Date and time').fill('2031-03-05T09:30');
   await page.getByLabel('By the clocks of').selectOption('Asia/Tokyo');
   await page.getByText('00:30 UTC').waitFor();
+  await page.getByText('More', { exact: true }).click();
+  await fill(page, { Sender: 'ben', Expires: '2031-03-06T09:30', 'Further params, as JSON': '[1]' });
+  await page.getByRole('button', { name: 'Schedule …' }).click();
+  await page.getByText('This is no object of JSON.').waitFor();
+  await fill(page, { 'Further params, as JSON': '{ "rows": [1, 2] }' });
   await page.getByRole('button', { name: 'Schedule …' }).click();
   await dialog(page).getByText('Asia/Tokyo').waitFor();
   await dialog(page).getByRole('button', { name: 'Schedule' }).click();
   await page.getByText('Scheduled for Everyone: 4 people').waitFor();
   const [sent] = await tenant.sent();
-  assert.deepEqual([sent.status, sent.publishAt], ['SCHEDULED', '2031-03-05T00:30:00.000Z']);
+  assert.deepEqual([sent.status, sent.publishAt, sent.expiresAt, sent.sender], ['SCHEDULED', '2031-03-05T00:30:00.000Z', '2031-03-06T00:30:00.000Z', { id: 'ben' }]);
   assert.deepEqual(await tenant.titles('ada'), []);
   await page.done();
 }

@@ -154,7 +154,7 @@ export class Tenant {
 
   /** All that was sent, oldest first. */
   async sent() {
-    const { sentNotifications } = await this.ask(`{ sentNotifications(first: 100) { nodes { id kind title body link status publishAt retractedAt shown { title link }
+    const { sentNotifications } = await this.ask(`{ sentNotifications(first: 100) { nodes { id kind title body link status publishAt expiresAt retractedAt sender { id } shown { title link }
       type { code } audience { everyone groups { code } userCount } } } }`);
     return sentNotifications.nodes.reverse();
   }

@@ -19,7 +19,8 @@ async fn ask(app: &TestApp, method: Method, path: &str) -> (StatusCode, HeaderMa
 /// What the page's attributes refer to, but for its icon, which it carries with it.
 fn references(page: &str) -> Vec<&str> {
     let attributes = page.split([' ', '>']).filter_map(|attribute| attribute.split_once("=\""));
-    let referring = attributes.filter(|(name, _)| ["href", "src"].contains(name)).map(|(_, value)| value.trim_end_matches('"'));
+    let referring =
+        attributes.filter(|(name, _)| ["href", "src"].contains(name)).map(|(_, value)| value.trim_end_matches('"'));
     referring.filter(|value| !value.starts_with("data:")).collect()
 }
 
@@ -27,7 +28,15 @@ fn references(page: &str) -> Vec<&str> {
 async fn each_place_is_the_page_under_its_policy() {
     with(Kind::Sqlite, async |app| {
         let (_, _, first) = ask(app, Method::GET, "/desk").await;
-        for path in ["/desk", "/desk/", "/desk/sent", "/desk/sent/abc", "/desk/users/a%2Fb", "/desk/catalogue/types/x", "/desk/now"] {
+        for path in [
+            "/desk",
+            "/desk/",
+            "/desk/sent",
+            "/desk/sent/abc",
+            "/desk/users/a%2Fb",
+            "/desk/catalogue/types/x",
+            "/desk/now",
+        ] {
             let (status, headers, body) = ask(app, Method::GET, path).await;
             assert_eq!((status, &body), (StatusCode::OK, &first), "{path}");
             for (name, value) in [
@@ -50,7 +59,10 @@ async fn each_place_is_the_page_under_its_policy() {
             let (status, headers, _) = ask(app, Method::GET, reference).await;
             assert_eq!(status, StatusCode::OK, "{reference}");
             assert_eq!(headers["cache-control"], "public, max-age=31536000, immutable", "{reference}");
-            assert!(headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"), "{reference}");
+            assert!(
+                headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"),
+                "{reference}"
+            );
         }
     })
     .await;
