@@ -78,6 +78,21 @@ export async function lostAnswer(scene, size) {
   await page.getByText('This had been sent already, and was not sent again.').waitFor();
   assert.equal((await tenant.sent()).length, 1);
   assert.deepEqual(await tenant.titles('ada'), ['Only once']);
+
+  // What was sent unnoticed and is changed then is refused, and may be made a new one.
+  isLost = false;
+  await fill(page, { Title: 'Unnoticed' });
+  await send();
+  await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+  await fill(page, { Title: 'Changed' });
+  await send();
+  const anew = page.getByRole('button', { name: 'Treat it as a new one' });
+  await anew.waitFor();
+  assert.deepEqual(await tenant.titles('ada'), ['Unnoticed', 'Only once']);
+  await anew.click();
+  await send();
+  await page.getByText('Sent to Everyone: 4 people').waitFor();
+  assert.deepEqual(await tenant.titles('ada'), ['Changed', 'Unnoticed', 'Only once']);
   page.complaints.splice(0, page.complaints.length, ...page.complaints.filter((text) => !text.includes('ERR_FAILED')));
   await page.done();
 }
