@@ -127,7 +127,10 @@ class User extends Page {
   showInbox() {
     const { nodes, pageInfo, isLoading, of } = this;
     const narrow = (changes) => go(to('users', [this.who], { ...Object.fromEntries(this.query), ...changes }), { replaces: true });
+    const counted = of.overview.types.filter(({ unread }) => unread.count > 0);
     return html`
+      ${counted.length > 0 ? html`<ul class="chips" aria-label="Unread by type">${counted.map(({ type, unread, latest }) => html`<li><a
+        href=${to('users', [this.who], { type: type.code })} title=${latest ? `Latest: ${latest.title}` : ''}><bdi>${type.title}</bdi> <b>${count(unread.count)}</b></a></li>`)}</ul>` : nothing}
       <form class="filters" aria-label="Which items" @submit=${(event) => event.preventDefault()}>
         ${select({ name: 'state', label: 'Which part', value: this.query.get('state') ?? 'INBOX', options: STATES, set: (value) => narrow({ state: value }) })}
         ${select({ name: 'of-type', label: 'Type', value: this.query.get('type') ?? '', set: (type) => narrow({ type }),
