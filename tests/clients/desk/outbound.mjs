@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-import { dialog, said, until } from './scene.mjs';
+import { PATIENCE, dialog, said, until } from './scene.mjs';
 
 /** An endpoint fails, is seen to, and gets what it missed. */
 export async function deliveries(scene, size) {
@@ -31,7 +31,8 @@ export async function deliveries(scene, size) {
   await said(page, 'It sends again.');
   await page.getByLabel('Notification').fill(id);
   const again = page.getByRole('button', { name: /^Send again: Notification published/ });
-  await until('what was missed', () => taken.length, (length) => length > 0);
+  // What failed is due again after some seconds.
+  await until('what was missed', () => taken.length, (length) => length > 0, 2 * PATIENCE);
   await until('it is delivered', state, (all) => all.every((of) => of.state === 'DELIVERED'));
 
   // A test, and one that has been delivered once more.

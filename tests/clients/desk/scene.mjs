@@ -21,8 +21,8 @@ const VIEWPORTS = { desktop: { width: 1280, height: 860 }, phone: { width: 390, 
 const isOwn = (url) => ['http:', 'ws:'].includes(url.protocol) && url.hostname === '127.0.0.1';
 
 /** Waits until it is so; `look` gives what is there, for the message. */
-export async function until(what, look, isSo = Boolean) {
-  for (const end = Date.now() + PATIENCE; ; await sleep(40)) {
+export async function until(what, look, isSo = Boolean, patience = PATIENCE) {
+  for (const end = Date.now() + patience; ; await sleep(40)) {
     const seen = await look();
     if (isSo(seen)) return seen;
     assert.ok(Date.now() < end, `in vain: ${what}; there is ${JSON.stringify(seen)}`);
