@@ -26,6 +26,7 @@ mod patch;
 mod plain;
 mod poll;
 mod preference;
+mod preview;
 mod privacy;
 mod rule;
 mod scalars;
@@ -73,6 +74,8 @@ pub struct Query(
     account::AccountQuery,
     user::UserQuery,
     catalogue::CatalogueQuery,
+    preview::PreviewQuery,
+    preference::PreferenceQuery,
     channel::GroupQuery,
     node::NodeQuery,
     privacy::PrivacyQuery,

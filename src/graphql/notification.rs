@@ -14,7 +14,7 @@ use super::outbound::{NotificationDeliveries, SharedFigures};
 use super::scalars::{Instant, int};
 use super::siblings::Siblings;
 use super::user::User;
-use crate::domain::{channel, notification};
+use crate::domain::{catalogue, channel, notification};
 use crate::model::seal::Kind;
 
 /// Where a notification is in its life.
@@ -40,6 +40,17 @@ pub struct NotificationStats {
     pub delivered_count: i32,
     /// Users who have read it, and not marked it unread since. May lag by a minute.
     pub read_count: i32,
+}
+
+/// What readers see of a notification.
+#[derive(SimpleObject)]
+pub struct ShownNotification {
+    /// Rendered by the type's template; else as it was sent; else the type's title.
+    pub title: String,
+    /// Rendered by the type's template; else as it was sent.
+    pub body: Option<String>,
+    /// Rendered by the type's template; else as it was sent.
+    pub link: Option<String>,
 }
 
 /// What was sent, once, however many users it reaches.
@@ -108,6 +119,18 @@ impl Notification {
     /// As it was sent.
     async fn link(&self) -> Option<&str> {
         self.of.content.link.as_deref()
+    }
+
+    /// As its readers see it, by its type's template. SERVICE, ADMIN.
+    async fn shown(&self, ctx: &Context<'_>) -> Result<ShownNotification> {
+        let call = Call::by(ctx, STAFF)?;
+        let sender = match &self.sender {
+            Some(sender) => Some(sender.read(call).await?.as_ref().clone()),
+            None => None,
+        };
+        let catalogue = catalogue::cached(call.app, call.tenant).await?;
+        let content = notification::content(&self.of, sender, catalogue);
+        Ok(ShownNotification { title: content.title(), body: content.body(), link: content.link() })
     }
 
     /// What the sender attached, untouched.

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 
 use super::account::Subject;
 use super::catalogue::DeliveryChannel;
-use super::context::{ADMIN, Call};
+use super::context::{ADMIN, Call, STAFF};
 use crate::domain::preference::{self, Change, Changes};
 use crate::error::Error;
 
@@ -187,6 +187,18 @@ pub struct DefaultPreferencesPayload {
     pub actions: Vec<Preference>,
     /// Every message type by each channel that it has a rule of delivery for, or that there is a default for, in catalogue order.
     pub channels: Vec<ChannelPreference>,
+}
+
+#[derive(Default)]
+pub struct PreferenceQuery;
+
+#[Object]
+impl PreferenceQuery {
+    /// The tenant's defaults, as `saveDefaultPreferences` answers with them. SERVICE, ADMIN.
+    async fn default_preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
+        let call = Call::by(ctx, STAFF)?;
+        Ok(preference::defaults(call.app, call.tenant).await?.into())
+    }
 }
 
 #[derive(Default)]

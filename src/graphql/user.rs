@@ -48,7 +48,8 @@ impl User {
         Self(Source::Known(Arc::new(profile)))
     }
 
-    async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
+    /// The profile, which is read with those of the others.
+    pub async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
         match &self.0 {
             Source::Known(profile) => Ok(profile.clone()),
             // Boxed: all fields share the room of the largest, and every sender of an item is a user.

@@ -1,4 +1,4 @@
-//! The wire: routes, who is calling, health, the console, and the end of it all.
+//! The wire: routes, who is calling, health, the desk and the console, and the end of it all.
 
 mod answer;
 mod asset;
@@ -6,6 +6,7 @@ mod caller;
 mod console;
 pub mod cors;
 mod counts;
+mod desk;
 mod events;
 mod graphql;
 mod observe;
@@ -52,7 +53,7 @@ impl Server {
 
     /// The same where we are alone: whoever opens the address is shown where to go.
     fn own_routes(&self) -> Router {
-        let first = get(async || Redirect::temporary("/console"));
+        let first = get(async || Redirect::temporary("/desk"));
         self.observed(self.everything().route("/", first).merge(self.pages.clone().with_state(())))
     }
 
@@ -66,6 +67,7 @@ impl Server {
             .route("/console/", get(console::page))
             .route("/console/{asset}", get(console::asset))
             .merge(sign_in::routes())
+            .merge(desk::routes())
             .merge(unsubscribe::routes())
             .merge(health());
         if !self.app.config.wire.no_ui {

@@ -28,6 +28,8 @@ on_every_database! {
             ("{ searchUsers(text: \"a\") { id } }", "service admin"),
             ("{ auditLog { nodes { action } } }", "admin"),
             ("{ serviceStatus { version } }", "admin"),
+            ("{ previewNotification(input: { content: { title: \"x\" } }) { title } }", "service admin"),
+            ("{ defaultPreferences { types { code } } }", "service admin"),
             ("{ audienceSize(audience: { everyone: true }) { count } }", "service admin"),
             ("{ explainDelivery(notification: \"x\", user: \"ada\") { present } }", "service admin"),
             (send, "service admin"),

@@ -28,6 +28,7 @@ mod migrate;
 mod model;
 mod operate;
 mod overview;
+mod preview;
 mod push;
 mod rule;
 mod schema;

@@ -5,6 +5,7 @@ mod browsers;
 mod connections;
 mod console;
 mod creating;
+mod desk;
 mod documents;
 mod executor;
 mod federation;

@@ -51,7 +51,7 @@ pub use pace::{Pace, pace};
 pub use raise::{Outdated, Raising, has_raised, raisable, raise, raising, reword};
 pub use schedule::publish_due;
 pub use send::{Sent, send};
-pub use show::{Shown, shown};
+pub use show::{Shown, content, shown};
 
 /// The notification with this number.
 pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {

@@ -50,24 +50,30 @@ impl Shown {
 
     /// By its type's template.
     pub fn content(&self, of: &Notification) -> Content {
-        Content {
-            notification: of.id,
-            kind: of.kind,
-            message_type: of.message_type.clone(),
-            published_at: of.published_at.unwrap_or(of.created_at),
-            updated_at: of.updated_at,
-            data: of.content.data.clone(),
-            sender: of.sender.and_then(|sender| self.users.get(&sender).cloned()),
-            target: of.target.clone(),
-            action: of.action.clone(),
-            own: OwnText {
-                title: of.content.title.clone(),
-                body: of.content.body.clone(),
-                link: of.content.link.clone(),
-                params: of.content.params.clone().unwrap_or_default(),
-            },
-            catalogue: self.catalogue.clone(),
-            rendered: Rendered::default(),
-        }
+        let sender = of.sender.and_then(|sender| self.users.get(&sender).cloned());
+        content(of, sender, self.catalogue.clone())
+    }
+}
+
+/// A notification by its type's template, with whoever has sent it.
+pub fn content(of: &Notification, sender: Option<Profile>, catalogue: Arc<Catalogue>) -> Content {
+    Content {
+        notification: of.id,
+        kind: of.kind,
+        message_type: of.message_type.clone(),
+        published_at: of.published_at.unwrap_or(of.created_at),
+        updated_at: of.updated_at,
+        data: of.content.data.clone(),
+        sender,
+        target: of.target.clone(),
+        action: of.action.clone(),
+        own: OwnText {
+            title: of.content.title.clone(),
+            body: of.content.body.clone(),
+            link: of.content.link.clone(),
+            params: of.content.params.clone().unwrap_or_default(),
+        },
+        catalogue,
+        rendered: Rendered::default(),
     }
 }

@@ -83,9 +83,17 @@ impl Templates {
 
 /// A text of a template in this scene, or what is wrong with it.
 pub fn rendered(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Option<String>, String> {
+    tried(template, text, scene).map_err(|flaw| format!("{}: {flaw}", text.field()))
+}
+
+/// The same, with what is wrong by itself. A source that is too long to be saved is not looked at.
+pub fn tried(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Option<String>, Flaw> {
     let Some(source) = template.source(text) else { return Ok(None) };
-    let rendered = Known::default().render(source, scene, &AtomicUsize::new(0));
-    rendered.map(|rendered| text.shown(&rendered)).map_err(|flaw| format!("{}: {flaw}", text.field()))
+    if source.source.len() > SOURCE_BYTES {
+        return Err(Flaw::refused("longer than 16 KiB", 1_usize, "it cannot be saved"));
+    }
+    let rendered = Known::default().render(source, scene, &AtomicUsize::new(0))?;
+    Ok(text.shown(&rendered))
 }
 
 /// Refuses what cannot be compiled or is too long.

@@ -412,7 +412,7 @@ async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
         assert!(answer.json::<serde_json::Value>().await.unwrap()["data"]["viewer"]["id"].is_string());
     }
     let root = client.get(format!("http://{address}/")).send().await.unwrap();
-    assert_eq!((root.status().as_u16(), root.headers()["location"].to_str().unwrap()), (307, "/console"));
+    assert_eq!((root.status().as_u16(), root.headers()["location"].to_str().unwrap()), (307, "/desk"));
     for nobody in ["", "?user=ada&service=shop"] {
         let answer = client.get(format!("http://{address}/demo/token{nobody}")).send().await.unwrap();
         assert_eq!(answer.status(), 400, "{nobody}");

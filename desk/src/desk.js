@@ -1,0 +1,198 @@
+// The frame: who is calling, what they may go to, and what came of what they did.
+
+import { LitElement, html, nothing } from 'lit';
+
+import { callAs } from './api.js';
+import { follow, go, here, to } from './route.js';
+import { byToken, first, signIn, signOut, taken } from './session.js';
+import { span } from './time.js';
+import './door.js';
+import './pages/audit.js';
+import './pages/catalogue.js';
+import './pages/compose.js';
+import './pages/deliveries.js';
+import './pages/notification.js';
+import './pages/now.js';
+import './pages/rules.js';
+import './pages/sent.js';
+import './pages/user.js';
+import './pages/users.js';
+
+const STAFF = ['SERVICE', 'ADMIN'];
+const ADMIN = ['ADMIN'];
+
+/** What there is, in the order of the navigation, and for whom, as the server has it. `src/http/desk.rs` serves these names. */
+const PLACES = [
+  { place: 'compose', title: 'Compose', roles: STAFF, show: (of) => html`<desk-compose .caller=${of.caller} .query=${of.query}></desk-compose>` },
+  { place: 'sent', title: 'Sent', roles: STAFF, show: (of) => of.rest[0]
+    ? html`<desk-notification .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-notification>`
+    : html`<desk-sent .caller=${of.caller} .query=${of.query}></desk-sent>` },
+  { place: 'users', title: 'Users', roles: STAFF, show: (of) => of.rest[0]
+    ? html`<desk-user .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-user>`
+    : html`<desk-users .caller=${of.caller} .query=${of.query}></desk-users>` },
+  { place: 'catalogue', title: 'Catalogue', roles: STAFF, show: (of) => html`<desk-catalogue .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-catalogue>` },
+  { place: 'deliveries', title: 'Deliveries', roles: STAFF, show: (of) => html`<desk-deliveries .caller=${of.caller} .query=${of.query}></desk-deliveries>` },
+  { place: 'rules', title: 'Rules', roles: ADMIN, show: (of) => html`<desk-rules .caller=${of.caller}></desk-rules>` },
+  { place: 'audit', title: 'Audit log', roles: ADMIN, show: (of) => html`<desk-audit .caller=${of.caller} .query=${of.query}></desk-audit>` },
+  { place: 'now', title: 'Now', roles: ADMIN, show: (of) => html`<desk-now .caller=${of.caller}></desk-now>` },
+];
+
+class Desk extends LitElement {
+  createRenderRoot() {
+    return this;
+  }
+
+  caller = null;
+  offered = null;
+  said = null;
+  at = here();
+
+  async connectedCallback() {
+    super.connectedCallback();
+    // Of the page's whole life: it is never taken out.
+    addEventListener('popstate', () => this.moved());
+    addEventListener('hashchange', () => this.linked(taken()));
+    addEventListener('tidings-said', ({ detail }) => this.tell(detail));
+    this.addEventListener('click', follow);
+    setInterval(() => this.requestUpdate(), 30_000);
+    const { signIn, caller, offered } = await first();
+    Object.assign(this, { canSignIn: signIn, offered, isReady: true });
+    this.use(caller);
+  }
+
+  /** From now on this one is calling; null for nobody. */
+  use(caller, refused = null) {
+    Object.assign(this, { caller, refused });
+    callAs(caller, (why) => this.use(null, why));
+    if (caller && this.at.place === '' && STAFF.includes(caller.role)) go(to('sent'), { replaces: true });
+    this.requestUpdate();
+  }
+
+  /** A link with a token was followed while the page is open. */
+  linked(token) {
+    if (!token || token === this.caller?.token) return;
+    if (!this.caller) this.use(signIn(token));
+    else {
+      this.offered = byToken(token);
+      this.requestUpdate();
+    }
+  }
+
+  async moved() {
+    const before = this.at;
+    this.at = here();
+    this.requestUpdate();
+    await this.updateComplete;
+    // Who has come to another place begins at its heading.
+    const path = ({ place, rest }) => [place, ...rest].join('/');
+    if (path(before) === path(this.at)) return;
+    scrollTo(0, 0);
+    await Promise.resolve();
+    this.querySelector('h1')?.focus();
+  }
+
+  /** Where somebody is stays in sight in lists of places that are wider than a phone. */
+  updated() {
+    if (!this.caller || this.shownAt === this.at) return;
+    this.shownAt = this.at;
+    requestAnimationFrame(() => this.querySelectorAll('nav [aria-current]').forEach((one) => one.scrollIntoView({ block: 'nearest', inline: 'center' })));
+  }
+
+  tell(said) {
+    clearTimeout(this.fading);
+    this.said = said;
+    this.requestUpdate();
+    this.fading = setTimeout(() => {
+      this.said = null;
+      this.requestUpdate();
+    }, 8_000);
+  }
+
+  get allowed() {
+    return PLACES.filter(({ roles }) => roles.includes(this.caller?.role));
+  }
+
+  render() {
+    const { caller, at } = this;
+    const found = PLACES.find(({ place }) => place === at.place);
+    document.title = `${caller && found ? `${found.title} · ` : ''}Tidings desk`;
+    return html`
+      <a class="skip" href="#main" @click=${this.skip}>Skip to the content</a>
+      <header class="top">
+        <a class="brand" href=${to('')}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2a6 6 0 0 0-6 6v5l-2 4h16l-2-4V8a6 6 0 0 0-6-6Zm-3 17a3 3 0 0 0 6 0Z"></path></svg>Tidings</a>
+        ${caller ? this.who() : nothing}
+      </header>
+      <div class="frame ${caller ? '' : 'alone'}">
+        ${caller && this.allowed.length > 0 ? this.navigation() : nothing}
+        <main id="main" tabindex="-1">${this.isReady ? this.content(found) : html`<p class="muted">Loading …</p>`}</main>
+      </div>
+      <div class="said-place" role="status" aria-live="polite">${this.said ? html`<p class="said ${this.said.kind}">${this.said.text}
+        <button type="button" class="quiet" aria-label="Close" @click=${() => this.unsay()}>×</button></p>` : nothing}</div>
+      ${this.offered ? this.offer() : nothing}`;
+  }
+
+  skip = (event) => {
+    event.preventDefault();
+    this.querySelector('#main').focus();
+  };
+
+  unsay() {
+    this.said = null;
+    this.requestUpdate();
+  }
+
+  who() {
+    const { name, role, tenant, expiresAt } = this.caller;
+    const left = expiresAt ? (expiresAt - Date.now()) / 1000 : null;
+    const expiry = left === null ? '' : left > 0 ? `expires in ${span(left)}` : 'has expired';
+    return html`<div class="who">
+      <span class="who-name" title=${expiry}><b><bdi>${name}</bdi></b> <span class="role">${role.toLowerCase()}</span> <span class="muted"><bdi>${tenant}</bdi></span></span>
+      <button type="button" class="quiet" @click=${() => this.leave()}>Sign out</button>
+    </div>`;
+  }
+
+  navigation() {
+    return html`<nav aria-label="Desk">
+      <ul>
+        ${this.allowed.map(({ place, title }) => html`<li><a href=${to(place)} aria-current=${place === this.at.place ? 'page' : nothing}>${title}</a></li>`)}
+        <li class="advanced"><a href="/console">Advanced</a></li>
+      </ul>
+    </nav>`;
+  }
+
+  content(found) {
+    const { caller, at } = this;
+    if (!caller) return html`<desk-sign-in .refused=${this.refused} .canSignIn=${this.canSignIn} @desk-token=${({ detail }) => this.use(signIn(detail))}></desk-sign-in>`;
+    if (!STAFF.includes(caller.role)) return html`<desk-no-entry .caller=${caller}></desk-no-entry>`;
+    if (!found) return html`<h1 tabindex="-1">There is no such page</h1><p>The navigation leads to all that there are.</p>`;
+    if (found.roles.includes(caller.role)) return found.show({ caller, ...at });
+    return html`<h1 tabindex="-1">${found.title}</h1>
+      <p class="empty">This page is for the role ${found.roles.join(' or ').toLowerCase()}; you are signed in as ${caller.role.toLowerCase()}.</p>`;
+  }
+
+  async leave() {
+    try {
+      await signOut(this.caller);
+      this.use(null);
+    } catch (error) {
+      this.tell({ text: `You are still signed in: ${error.message}.`, kind: 'bad' });
+    }
+  }
+
+  offer() {
+    const { caller, offered } = this;
+    const bearer = ({ isReadable, sub, role, tenant }) => (isReadable ? html`<b>${sub} (${role}) at ${tenant}</b>` : html`<b>somebody unknown</b>`);
+    return html`<desk-offer .text=${html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>
+      <p>Replace it only if you trust where the link came from.</p>`} @desk-answer=${({ detail }) => this.answered(detail)}></desk-offer>`;
+  }
+
+  answered(isReplaced) {
+    const { offered, caller } = this;
+    this.offered = null;
+    if (isReplaced) {
+      // A session of the server's stays, unless it is left: the token is used before it.
+      this.use(signIn(offered.token));
+    } else this.use(caller);
+  }
+}
+customElements.define('tidings-desk', Desk);

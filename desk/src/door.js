@@ -1,0 +1,80 @@
+// What is shown to who is not signed in, to who may not come in, and to who is offered to be somebody else.
+
+import { html, nothing } from 'lit';
+
+import { Part } from './parts/part.js';
+import { beginning } from './session.js';
+
+class SignIn extends Part {
+  static properties = { refused: {}, canSignIn: {} };
+
+  render() {
+    return html`
+      <section class="door">
+        <h1 tabindex="-1">Sign in</h1>
+        ${this.refused ? html`<p class="problem" role="alert">The server does not take this any more: ${this.refused}.</p>` : nothing}
+        ${this.canSignIn ? html`
+          <p><a class="button primary" href=${beginning()}>Sign in with your organisation</a></p>
+          <p class="or">or by a token</p>` : nothing}
+        <form @submit=${this.onSubmit}>
+          <div class="field">
+            <label for="token">Token of a service or an operator</label>
+            <input id="token" class="code" type=${this.isShown ? 'text' : 'password'} required autocomplete="off" spellcheck="false" aria-describedby="token-hint">
+            <p class="hint" id="token-hint">As <code>tidings token --tenant … --user … --role admin</code> prints it. It is kept until this tab is closed.</p>
+          </div>
+          <p class="actions">
+            <button type="button" class="quiet" aria-pressed=${String(Boolean(this.isShown))} @click=${() => this.set({ isShown: !this.isShown })}>Show it</button>
+            <button class="primary">Sign in</button>
+          </p>
+        </form>
+      </section>`;
+  }
+
+  onSubmit = (event) => {
+    event.preventDefault();
+    this.dispatchEvent(new CustomEvent('desk-token', { detail: this.querySelector('#token').value }));
+  };
+}
+customElements.define('desk-sign-in', SignIn);
+
+class NoEntry extends Part {
+  static properties = { caller: {} };
+
+  connectedCallback() {
+    super.connectedCallback();
+    fetch('/demo', { method: 'HEAD' }).then(({ ok }) => this.set({ hasDemo: ok }), () => {});
+  }
+
+  render() {
+    return html`
+      <section class="door">
+        <h1 tabindex="-1">The desk is not for users</h1>
+        <p>You are signed in as the user <b><bdi>${this.caller.sub}</bdi></b>. The desk is where services and operators send, look up and mend.
+          Your own notifications are in the bell of your application.</p>
+        <p>${this.hasDemo ? html`<a class="button primary" href="/demo">The bell in the demo’s product</a>` : html`<a class="button primary" href="/console">Your bell in the console</a>`}</p>
+      </section>`;
+  }
+}
+customElements.define('desk-no-entry', NoEntry);
+
+/** Whether a link's token shall replace the one in use; Escape keeps it. */
+class Offer extends Part {
+  static properties = { text: { attribute: false } };
+
+  firstUpdated() {
+    this.querySelector('dialog').showModal();
+  }
+
+  render() {
+    const answer = (isReplaced) => this.dispatchEvent(new CustomEvent('desk-answer', { detail: isReplaced }));
+    return html`<dialog aria-labelledby="offer" @cancel=${() => answer(false)}>
+      <h2 id="offer">Replace who is calling?</h2>
+      ${this.text}
+      <p class="actions">
+        <button type="button" autofocus @click=${() => answer(false)}>Keep</button>
+        <button type="button" @click=${() => answer(true)}>Replace</button>
+      </p>
+    </dialog>`;
+  }
+}
+customElements.define('desk-offer', Offer);

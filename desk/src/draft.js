@@ -1,0 +1,92 @@
+// What is being written, kept until it is sent or the tab is closed, and what becomes of it in the API.
+
+import { keep, kept } from './storage.js';
+import { OWN_ZONE, instant } from './time.js';
+
+const EMPTY = {
+  type: '', audience: 'everyone', groups: [], users: [], title: '', body: '', link: '', params: {}, extra: '', sender: '', when: 'now', at: '', zone: OWN_ZONE, expires: '',
+};
+
+/** A new one, with the key by which it is sent once, however often that is tried. */
+export const blank = () => ({ ...EMPTY, key: crypto.randomUUID() });
+
+const place = ({ tenant, sub }) => `draft.${JSON.stringify([tenant, sub])}`;
+
+/** The draft of whoever is calling, as it was left. */
+export function draftOf(caller) {
+  try {
+    const found = JSON.parse(kept(place(caller)) ?? 'null');
+    if (found?.key) return { ...EMPTY, ...found };
+  } catch {
+    // Not ours: a new one.
+  }
+  return blank();
+}
+
+export const keepDraft = (caller, draft) => keep(place(caller), JSON.stringify(draft));
+export const forgetDraft = (caller) => keep(place(caller), null);
+
+/** The params that a template speaks of, in the order in which it does; from `params.name` and `params['name']`. */
+export function paramsOf(template) {
+  const text = [template?.title, template?.body, template?.link].filter(Boolean).join('\n');
+  const found = [...text.matchAll(/\bparams(?:\.(\w+)|\[\s*(?:'([^']+)'|"([^"]+)")\s*\])/g)];
+  return [...new Set(found.map(([, dotted, single, double]) => dotted ?? single ?? double))];
+}
+
+/** The content of a draft under its type: params for what the template renders, and text for what it does not. */
+export function contentOf(draft, template) {
+  const names = paramsOf(template);
+  const own = (name) => (template?.[name] ? undefined : draft[name].trim() || undefined);
+  const params = { ...Object.fromEntries(names.map((name) => [name, draft.params[name] ?? ''])), ...extraOf(draft) };
+  return { title: own('title'), body: own('body'), link: own('link'), params: Object.keys(params).length > 0 ? params : undefined };
+}
+
+/** Params that are written as JSON; null where that is no object. */
+function extraOf({ extra }) {
+  if (!extra.trim()) return {};
+  try {
+    const found = JSON.parse(extra);
+    return typeof found === 'object' && !Array.isArray(found) ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+/** When it is to be published: null at once, undefined where the time is none. */
+export function publishAt({ when, at, zone }) {
+  return when === 'now' ? null : (instant(at, zone) ?? undefined);
+}
+
+/** What is wrong before the server is asked: pairs of a field and what to say. */
+export function flaws(draft, template, now = Date.now()) {
+  const found = {};
+  if (!draft.type) found.type = 'Choose a type.';
+  if (!template?.title && !draft.title.trim()) found.title = 'A title is needed.';
+  if (draft.audience === 'groups' && draft.groups.length === 0) found.groups = 'Choose a group at least.';
+  if (draft.audience === 'users' && draft.users.length === 0) found.users = 'Name somebody at least.';
+  if (draft.when === 'later') {
+    const at = publishAt(draft);
+    if (at === undefined) found.at = draft.at ? 'The clocks there never show this time.' : 'Say when.';
+    else if (Date.parse(at) <= now) found.at = 'This is in the past.';
+  }
+  if (extraOf(draft) === null) found.extra = 'This is no object of JSON.';
+  if (draft.expires && !(Date.parse(instant(draft.expires, draft.zone)) > now)) found.expires = 'This is in the past, or the clocks there never show it.';
+  return found;
+}
+
+/** Whom a draft is for; null as long as it is for nobody. */
+export function audienceOf({ audience, groups, users }) {
+  if (audience === 'groups') return groups.length > 0 ? { groups } : null;
+  if (audience === 'users') return users.length > 0 ? { users } : null;
+  return { everyone: true };
+}
+
+/** The operation's name and input: one person is told by a message, others by an announcement. */
+export function inputOf(draft, template) {
+  const common = {
+    type: draft.type, content: contentOf(draft, template), sender: draft.sender.trim() || undefined,
+    publishAt: publishAt(draft) ?? undefined, expiresAt: draft.expires ? instant(draft.expires, draft.zone) : undefined, idempotencyKey: draft.key,
+  };
+  if (draft.audience === 'users' && draft.users.length === 1) return { isMessage: true, input: { ...common, receiver: draft.users[0] } };
+  return { isMessage: false, input: { ...common, audience: audienceOf(draft) } };
+}

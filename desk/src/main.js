@@ -1,0 +1,4 @@
+// Where the page begins.
+
+import './desk.css';
+import './desk.js';

@@ -1,0 +1,119 @@
+// Who did what to what, newest first: what services and operators did that concerns others.
+
+import { html, nothing } from 'lit';
+
+import { ask } from '../api.js';
+import { Audit as Log } from '../documents.js';
+import { select, text } from '../parts/form.js';
+import { Page } from '../parts/part.js';
+import { actor, count, deed, more, problem, state, when, word } from '../parts/show.js';
+import { to } from '../route.js';
+
+const KINDS = ['NOTIFICATION', 'USER', 'GROUP', 'MESSAGE_TYPE', 'REASON', 'RULE', 'ENDPOINT', 'VIEW', 'VIEW_CODE'];
+
+/** What is asked most for; any other is in the address. */
+const ACTIONS = ['sendAnnouncement', 'sendMessage', 'sendReminder', 'updateSentNotification', 'retractSentNotification', 'exportUser', 'eraseUser', 'saveMessageType',
+  'deleteMessageType', 'addUserGroupMembers', 'removeUserGroupMembers', 'updatePreferences', 'replayOutboundDeliveries'];
+
+const DAY_MS = 86_400_000;
+
+/** The most that a file has: somebody who needs more asks the API. */
+const LINES = 10_000;
+
+/** Where something that was done to can be looked at. */
+const PLACES = {
+  NOTIFICATION: (id) => to('sent', [id]),
+  USER: (id) => to('users', [id]),
+  MESSAGE_TYPE: (id) => to('catalogue', ['types', id]),
+  GROUP: () => to('catalogue', ['groups']),
+  REASON: () => to('catalogue', ['reasons']),
+  VIEW_CODE: () => to('catalogue', ['views']),
+  RULE: () => to('rules'),
+  ENDPOINT: (id) => to('deliveries', [], { endpoint: id }),
+};
+
+class Audit extends Page {
+  constructor() {
+    super();
+    this.nodes = [];
+  }
+
+  willUpdate(changed) {
+    if (changed.has('query')) this.fill();
+  }
+
+  get filter() {
+    const one = (name) => this.query.get(name) || undefined;
+    const midnight = (day) => new Date(`${day}T00:00`).getTime();
+    return {
+      actor: one('actor'),
+      actions: one('action') && [one('action')],
+      subject: one('kind') && one('id') ? { kind: one('kind'), id: one('id') } : undefined,
+      since: one('since') && new Date(midnight(one('since'))).toISOString(),
+      until: one('until') && new Date(midnight(one('until')) + DAY_MS).toISOString(),
+    };
+  }
+
+  async fill(after) {
+    const data = await this.load(Log, { filter: this.filter, first: 50, after });
+    if (!data) return;
+    const { nodes, pageInfo } = data.auditLog;
+    this.set({ nodes: after ? [...this.nodes, ...nodes] : nodes, pageInfo });
+  }
+
+  render() {
+    const { nodes, pageInfo, isLoading, loadFailure, failure } = this;
+    return html`
+      <div class="head"><h1 tabindex="-1">Audit log</h1><button type="button" ?disabled=${this.isBusy} @click=${() => this.download()}>Download as JSON lines</button></div>
+      ${problem(failure)}
+      ${this.filters()}
+      ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: 'Nothing was done that fits.' })}
+      ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}><caption class="vh">What was done, newest first</caption>
+        <thead><tr><th>What</th><th>To</th><th>By</th><th>From</th><th>When</th></tr></thead>
+        <tbody>${nodes.map((of) => html`<tr>
+          <th scope="row">${deed(of.action)}</th>
+          <td data-label="To" class="named">${this.subject(of)}</td>
+          <td data-label="By" class="named">${actor(of.actor)}</td>
+          <td data-label="From" class="named">${word(of.actor.origin)}</td>
+          <td data-label="When">${when(of.at)}</td></tr>`)}</tbody></table>` : nothing}
+      ${more(pageInfo, () => this.fill(pageInfo.endCursor), isLoading)}`;
+  }
+
+  subject({ subject, subjectKind, count: number }) {
+    const many = number > 1 ? html` <span class="muted">(${count(number)} users)</span>` : nothing;
+    if (!subject) return html`${word(subjectKind)}${many}`;
+    const address = PLACES[subjectKind]?.(subject);
+    const shown = subjectKind === 'NOTIFICATION' || subjectKind === 'ENDPOINT' ? 'the one' : subject;
+    return html`${word(subjectKind)} ${address ? html`<a href=${address}><bdi>${shown}</bdi></a>` : html`<bdi>${shown}</bdi>`}${many}`;
+  }
+
+  filters() {
+    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('audit', { [name]: value }), options: [['', 'All'], ...options] });
+    const typed = (name, label, type) => text({ name: `filter-${name}`, label, type, value: this.typed?.[name] ?? this.query.get(name) ?? '', set: (value) => this.narrowSoon('audit', { [name]: value.trim() }) });
+    return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
+      ${typed('actor', 'Done by')}
+      ${of('action', 'What', ACTIONS.map((one) => [one, deed(one)]))}
+      ${of('kind', 'To', KINDS.map((one) => [one, word(one)]))}
+      ${this.query.get('kind') ? typed('id', 'Which') : nothing}
+      ${typed('since', 'From', 'date')}
+      ${typed('until', 'Until', 'date')}
+    </form>`;
+  }
+
+  /** What fits, a line each, as `tidings audit` prints it. */
+  download() {
+    return this.act(async () => {
+      const lines = [];
+      for (let after; after !== null && lines.length < LINES; ) {
+        const { auditLog: page } = await ask(Log, { filter: this.filter, first: 200, after });
+        lines.push(...page.nodes.map((of) => JSON.stringify(of)));
+        after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
+      }
+      const url = URL.createObjectURL(new Blob([`${lines.join('\n')}\n`], { type: 'application/jsonl' }));
+      Object.assign(document.createElement('a'), { href: url, download: 'audit.jsonl' }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      this.say(`${count(lines.length)} lines are downloaded${lines.length >= LINES ? '; there are more, which the API and tidings audit have' : ''}.`);
+    });
+  }
+}
+customElements.define('desk-audit', Audit);

@@ -1,0 +1,160 @@
+// One message type, with what its template makes of a sample while it is written.
+
+import { html, nothing } from 'lit';
+
+import { ask, told } from '../../api.js';
+import { Catalogue, DeleteType, Preview, SaveType } from '../../documents.js';
+import { paramsOf } from '../../draft.js';
+import { confirm } from '../../parts/dialog.js';
+import { area, check, select, text } from '../../parts/form.js';
+import { Page } from '../../parts/part.js';
+import { item, problem, state, word } from '../../parts/show.js';
+import { go, to } from '../../route.js';
+import { keep, kept } from '../../storage.js';
+
+const REST_MS = 250;
+
+/** Where a flaw is, which stands before what it is. */
+const LINE = / \(line \d+\)/;
+
+const PATHS = ['code', 'title', 'group', 'icon', 'position', 'ttlSeconds', 'template.title', 'template.body', 'template.link'].map((path) => `input.${path}`);
+const NEW = { code: '', title: '', group: '', icon: '', position: 0, readPolicy: 'MANUAL', mandatory: false, ttlSeconds: '', template: null, delivery: [], ui: null };
+
+class Type extends Page {
+  constructor() {
+    super();
+    Object.assign(this, { of: null, flaws: [] });
+  }
+
+  get isNew() {
+    return this.rest[1] === '+';
+  }
+
+  willUpdate(changed) {
+    if (changed.has('rest') && this.rest[1] !== this.code) this.fill((this.code = this.rest[1]));
+  }
+
+  async fill(code) {
+    const data = await this.load(Catalogue);
+    if (!data) return;
+    const of = this.isNew ? NEW : data.messageTypes.find((one) => one.code === code);
+    this.set({ isGone: !of, of: of && { ...of, group: of.group ?? '', icon: of.icon ?? '', ttlSeconds: of.ttlSeconds ?? '' }, sample: this.sampleOf(code, of) });
+    this.changed();
+  }
+
+  /** The sample as it was left, or one with a word for each param. */
+  sampleOf(code, of) {
+    const params = Object.fromEntries(paramsOf(of?.template).map((name) => [name, `{${name}}`]));
+    return kept(`sample.${code}`) ?? JSON.stringify({ params, sender: 'ada', target: { type: 'document', externalId: '7' } }, null, 2);
+  }
+
+  change(changes) {
+    this.set({ of: { ...this.of, ...changes }, failure: null });
+    this.changed();
+  }
+
+  changed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.preview(), REST_MS);
+  }
+
+  async preview() {
+    const { of, sample } = this;
+    if (!of) return;
+    try {
+      const { params, data, sender, target, action } = JSON.parse(sample);
+      const input = { content: { title: of.title || 'Title', params, data }, template: of.template ?? undefined, sender, target, action };
+      const { previewNotification: shown } = await ask(Preview, { input });
+      if (of === this.of && sample === this.sample) this.set({ shown, flaws: shown.flaws.map((flaw) => ({ ...flaw, message: flaw.message.replace(LINE, '') })), sampleFlaw: undefined });
+    } catch (error) {
+      if (of === this.of && sample === this.sample) this.set({ sampleFlaw: error instanceof SyntaxError ? `This is no JSON: ${error.message}` : told(error) });
+    }
+  }
+
+  render() {
+    const { of, isLoading, loadFailure, isGone, failure } = this;
+    const crumb = html`<p class="crumb"><a href=${to('catalogue', ['types'])}>Types</a></p>`;
+    if (!of) return html`${crumb}${state({ isLoading: isLoading && !isGone, loadFailure, isEmpty: true, empty: 'There is no such type.' })}`;
+    return html`${crumb}<h2 class="title"><bdi>${this.isNew ? 'A new type' : of.title}</bdi></h2>
+      <div class="columns">
+        <form class="card" novalidate @submit=${this.onSubmit}><fieldset class="bare" ?disabled=${!this.isAdmin}>
+          <legend class="vh">The type</legend>
+          ${problem(failure, PATHS)}
+          ${this.fields(of)}
+          ${this.template(of)}
+          ${this.isAdmin ? html`<p class="actions">
+            ${this.isNew ? nothing : html`<button type="button" class="danger quiet" @click=${() => this.delete()}>Delete …</button>`}
+            <button class="primary" ?disabled=${this.isBusy}>Save</button></p>` : nothing}
+        </fieldset></form>
+        <aside class="card" aria-label="Preview">
+          <h2>As they see it</h2>
+          <div class="shown" aria-live="polite">${this.shown ? item({ ...this.shown, type: of.title || 'Type' }) : nothing}
+            ${this.flaws.map((flaw) => html`<p class="problem">${word(flaw.field.toUpperCase())}${flaw.line ? `, line ${flaw.line}` : ''}: ${flaw.message}</p>`)}</div>
+          ${area({ name: 'sample', label: 'Of this sample', rows: 9, isCode: true, value: this.sample, wrong: this.sampleFlaw,
+            set: (sample) => {
+              keep(`sample.${this.code}`, sample);
+              this.set({ sample });
+              this.changed();
+            }, hint: 'JSON with params, data, sender, target and action, as templates see them.' })}
+        </aside>
+      </div>`;
+  }
+
+  fields(of) {
+    const { failure } = this;
+    const set = (name) => (value) => this.change({ [name]: value });
+    const field = (name, label, more) => text({ name: `type-${name}`, label, value: of[name], set: set(name), failure, path: `input.${name}`, ...more });
+    return html`
+      <div class="pair">${field('code', 'Code', { isCode: true, isFixed: !this.isNew, hint: this.isNew ? 'Your own name of it; it stays.' : undefined })}${field('title', 'Title')}</div>
+      <div class="pair">${field('group', 'Group', { hint: 'Under which pages show it.' })}${field('icon', 'Icon')}</div>
+      <div class="pair">${field('position', 'Position', { type: 'number' })}${field('ttlSeconds', 'Expires after seconds', { type: 'number', min: 1, hint: 'Empty: by the server’s retention.' })}</div>
+      ${select({ name: 'type-readPolicy', label: 'Items are read', value: of.readPolicy, set: set('readPolicy'), options: [['MANUAL', 'one by one, or all at once'], ['AUTO', 'by looking at the list']] })}
+      ${check({ name: 'type-mandatory', label: 'Nobody can switch it off', value: of.mandatory, set: set('mandatory') })}
+      ${of.delivery.length > 0 ? html`<p class="muted">Leaves the inbox by ${of.delivery.map(({ channel }) => word(channel)).join(', ')}; its rules of delivery stay as they are.</p>` : nothing}`;
+  }
+
+  template(of) {
+    const { failure, flaws } = this;
+    const has = of.template !== null;
+    const source = (name, label, rows, more) => {
+      const flaw = flaws.find(({ field }) => field === name);
+      return area({ name: `template-${name}`, label, rows, isCode: true, value: of.template[name] ?? '', failure, path: `input.template.${name}`,
+        wrong: flaw && `${flaw.line ? `Line ${flaw.line}: ` : ''}${flaw.message}`, set: (value) => this.change({ template: { ...of.template, [name]: value } }), ...more });
+    };
+    return html`
+      ${check({ name: 'has-template', label: 'A template writes its texts', value: has, set: (isOn) => this.change({ template: isOn ? { title: '', body: '', link: '' } : null }) })}
+      ${has ? html`${source('title', 'Title of items', 2)}${source('body', 'Body of items', 5, { hint: 'Empty: as the sender wrote it.' })}
+        ${source('link', 'Link of items', 2, { hint: 'MiniJinja: {{ params.name }}, {{ sender.name or sender.id }}, {% if action == \'like\' %} … {% endif %}' })}` : nothing}`;
+  }
+
+  get input() {
+    const { code, title, group, icon, position, readPolicy, mandatory, ttlSeconds, template, delivery, ui } = this.of;
+    const given = (value) => String(value ?? '').trim() || undefined;
+    return {
+      code: code.trim(), title: title.trim(), group: given(group), icon: given(icon), position: Number(position) || 0, readPolicy, mandatory,
+      ttlSeconds: given(ttlSeconds) && Number(ttlSeconds), ui: ui ?? undefined,
+      template: template ? { title: template.title, body: given(template.body) && template.body, link: given(template.link) && template.link.trim() } : undefined,
+      delivery: delivery.map((rule) => (rule.digest ? { ...rule, delaySeconds: undefined } : rule)),
+    };
+  }
+
+  onSubmit = (event) => {
+    event.preventDefault();
+    this.act(async () => {
+      const { saveMessageType: saved } = await ask(SaveType, { input: this.input });
+      this.say(`“${saved.title}” is saved.`);
+      if (this.isNew) go(to('catalogue', ['types', saved.code]), { replaces: true });
+    });
+  };
+
+  async delete() {
+    const { code, title } = this.of;
+    if (!(await confirm({ title: `Delete “${title}”?`, text: 'It can be deleted only while nothing was sent under it.', action: 'Delete', isDanger: true }))) return;
+    await this.act(async () => {
+      await ask(DeleteType, { code });
+      this.say('The type is deleted.');
+      go(to('catalogue', ['types']));
+    });
+  }
+}
+customElements.define('desk-type', Type);

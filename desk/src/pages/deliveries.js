@@ -1,0 +1,151 @@
+// What goes out by webhooks, mail and other channels: how each lane stands, and every attempt of the retention window.
+
+import { html, nothing } from 'lit';
+
+import { ask } from '../api.js';
+import { Deliveries as List, Lanes, PauseEndpoint, Replay, ResumeEndpoint, SwitchMail, SwitchPush, SwitchWeChat, TestEndpoint } from '../documents.js';
+import { confirm } from '../parts/dialog.js';
+import { select, text } from '../parts/form.js';
+import { Page } from '../parts/part.js';
+import { badge, count, more, person, problem, state, when, word } from '../parts/show.js';
+import { to } from '../route.js';
+
+const CHANNELS = ['WEBHOOK', 'EMAIL', 'WEB_PUSH', 'WECHAT'];
+const STATES = ['PENDING', 'DELIVERED', 'DEAD'];
+const SWITCHES = { EMAIL: SwitchMail, WECHAT: SwitchWeChat, WEB_PUSH: SwitchPush };
+
+class Deliveries extends Page {
+  constructor() {
+    super();
+    Object.assign(this, { nodes: [], lanes: [] });
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.look();
+  }
+
+  willUpdate(changed) {
+    if (changed.has('query')) this.fill();
+  }
+
+  /** How the lanes stand, which only operators may see. */
+  async look() {
+    if (!this.isAdmin) return;
+    try {
+      const { webhookEndpoints, mailRelay, weChatAccount, webPush } = await ask(Lanes);
+      const lanes = [
+        ...webhookEndpoints.map((of) => ({ ...of, channel: 'WEBHOOK', name: of.url })),
+        mailRelay && { ...mailRelay, channel: 'EMAIL', name: `${mailRelay.from} over ${mailRelay.url}` },
+        weChatAccount && { ...weChatAccount, channel: 'WECHAT', name: weChatAccount.appId },
+        webPush && { ...webPush, channel: 'WEB_PUSH', name: webPush.contact },
+      ];
+      this.set({ lanes: lanes.filter(Boolean), hasLooked: true });
+    } catch (error) {
+      this.set({ failure: error });
+    }
+  }
+
+  get filter() {
+    const one = (name) => this.query.get(name) || undefined;
+    return { channel: one('channel'), states: one('state') && [one('state')], user: one('user'), notification: one('notification'), endpoint: one('endpoint') };
+  }
+
+  async fill(after) {
+    const data = await this.load(List, { filter: this.filter, after });
+    if (!data) return;
+    const { nodes, pageInfo } = data.outboundDeliveries;
+    this.set({ nodes: after ? [...this.nodes, ...nodes] : nodes, pageInfo });
+  }
+
+  render() {
+    const { nodes, pageInfo, isLoading, loadFailure, failure } = this;
+    return html`
+      <h1 tabindex="-1">Deliveries</h1>
+      ${problem(failure)}
+      ${this.isAdmin ? html`<section><h2>Lanes</h2>
+        ${this.hasLooked && this.lanes.length === 0 ? html`<p class="empty">Nothing leaves: there are no endpoints, no relay of mail, and no other channel.</p>` : nothing}
+        <ul class="lanes">${this.lanes.map((of) => this.lane(of))}</ul></section>` : nothing}
+      <section><h2>Attempts</h2>
+        ${this.filters()}
+        ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: 'Nothing has gone out that fits.' })}
+        ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}><caption class="vh">Deliveries, newest first</caption>
+          <thead><tr><th>What</th><th>By</th><th>To</th><th>State</th><th class="number">Attempts</th><th>Last answer</th><th>When</th><th><span class="vh">Acts</span></th></tr></thead>
+          <tbody>${nodes.map((of) => this.row(of))}</tbody></table>` : nothing}
+        ${more(pageInfo, () => this.fill(pageInfo.endCursor), isLoading)}</section>`;
+  }
+
+  lane(of) {
+    const isOn = of.state === 'ACTIVE';
+    return html`<li class="card lane">
+      <p class="lane-head"><b>${word(of.channel)}</b> ${badge(of.state)}</p>
+      <p class="code wrap"><bdi>${of.name}</bdi></p>
+      <p>${count(of.pendingCount)} waiting · ${of.deadCount > 0 ? html`<b class="bad">${count(of.deadCount)} given up</b>` : '0 given up'}</p>
+      ${of.failingSince ? html`<p class="bad">Nothing but failures since ${when(of.failingSince)}${of.restingUntil ? html`; rests until ${when(of.restingUntil)}` : nothing}</p>` : nothing}
+      ${of.lastError ? html`<p class="muted wrap"><bdi>${of.lastError}</bdi></p>` : nothing}
+      <p class="actions start">
+        <button type="button" ?disabled=${this.isBusy} @click=${() => this.turn(of, !isOn)}>${isOn ? 'Pause' : 'Resume'}</button>
+        ${of.channel === 'WEBHOOK' ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.test(of)}>Test</button>` : nothing}
+        ${of.deadCount > 0 ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.replayDead(of)}>Send again …</button>` : nothing}
+      </p></li>`;
+  }
+
+  row(of) {
+    return html`<tr>
+      <th scope="row">${of.notificationId ? html`<a href=${to('sent', [of.notificationId])}>${word(of.event)}</a>` : word(of.event)}</th>
+      <td data-label="By">${word(of.channel)}</td>
+      <td data-label="To">${of.user ? person(of.user) : '–'}</td>
+      <td data-label="State">${badge(of.state)}</td>
+      <td data-label="Attempts" class="number">${of.attemptCount}</td>
+      <td data-label="Last answer" class="wrap"><bdi>${[of.lastStatus, of.lastError].filter(Boolean).join(' ') || '–'}</bdi></td>
+      <td data-label="When">${when(of.deliveredAt ?? of.happenedAt)}${of.state === 'PENDING' && of.dueAt ? html`<small>due ${when(of.dueAt)}</small>` : nothing}</td>
+      <td class="acts">${of.state === 'PENDING' ? nothing : html`<button type="button" class="quiet" ?disabled=${this.isBusy} aria-label="Send again: ${word(of.event)} by ${word(of.channel)}"
+        @click=${() => this.replay({ ids: [of.id] })}>Send again</button>`}</td></tr>`;
+  }
+
+  filters() {
+    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('deliveries', { [name]: value }), options: [['', 'All'], ...options] });
+    const typed = (name, label) => text({ name: `filter-${name}`, label, value: this.typed?.[name] ?? this.query.get(name) ?? '', isCode: true,
+      set: (value) => this.narrowSoon('deliveries', { [name]: value.trim() }) });
+    const endpoints = this.lanes.filter(({ channel }) => channel === 'WEBHOOK');
+    return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
+      ${of('channel', 'By', CHANNELS.map((one) => [one, word(one)]))}
+      ${of('state', 'State', STATES.map((one) => [one, word(one)]))}
+      ${endpoints.length > 0 ? of('endpoint', 'Endpoint', endpoints.map(({ id, url }) => [id, url])) : nothing}
+      ${typed('user', 'User')}
+      ${typed('notification', 'Notification')}
+    </form>`;
+  }
+
+  turn(of, isOn) {
+    return this.act(async () => {
+      if (of.channel === 'WEBHOOK') await ask(isOn ? ResumeEndpoint : PauseEndpoint, { id: of.id });
+      else await ask(SWITCHES[of.channel], { to: isOn ? 'ON' : 'OFF' });
+      await this.look();
+      this.say(isOn ? 'It sends again.' : 'It is paused.');
+    });
+  }
+
+  test(of) {
+    return this.act(async () => {
+      await ask(TestEndpoint, { id: of.id });
+      await Promise.all([this.look(), this.fill()]);
+      this.say('A test is on its way: it is the newest of the attempts.');
+    });
+  }
+
+  async replayDead(of) {
+    const text = `${count(of.deadCount)} that were given up go out again, each once more as if it were new.`;
+    if (!(await confirm({ title: 'Send again what was given up?', text, action: 'Send again' }))) return;
+    await this.replay(of.channel === 'WEBHOOK' ? { dead: { endpoint: of.id } } : { deadTo: { channel: of.channel } });
+  }
+
+  replay(choice) {
+    return this.act(async () => {
+      const { replayOutboundDeliveries } = await ask(Replay, { select: choice });
+      await Promise.all([this.look(), this.fill()]);
+      this.say(`${count(replayOutboundDeliveries.replayedCount)} go out again.`);
+    });
+  }
+}
+customElements.define('desk-deliveries', Deliveries);

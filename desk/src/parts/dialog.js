@@ -1,0 +1,46 @@
+// Questions before what cannot be taken back.
+
+import { html, nothing, render } from 'lit';
+
+/**
+ * Asks; true where it is to be done. `typed` has to be written out for that. Escape and the other button are no. The focus comes back to where it
+ * was, as a modal dialog of the browser does it.
+ */
+export function confirm({ title, text, action, isDanger, typed, keep = 'Cancel' }) {
+  return new Promise((answer) => {
+    const place = document.createElement('div');
+    document.body.append(place);
+    let isRight = !typed;
+    let isAnswered = false;
+    const end = (said) => {
+      if (isAnswered) return;
+      isAnswered = true;
+      place.firstElementChild.close();
+      place.remove();
+      answer(said);
+    };
+    const onInput = (event) => {
+      isRight = event.target.value === typed;
+      show();
+    };
+    const onSubmit = (event) => {
+      event.preventDefault();
+      if (isRight) end(true);
+    };
+    const show = () => render(html`
+      <dialog aria-labelledby="question" aria-describedby="question-text" @cancel=${() => end(false)} @close=${() => end(false)}>
+        <form @submit=${onSubmit}>
+          <h2 id="question">${title}</h2>
+          <div id="question-text">${text}</div>
+          ${typed ? html`<div class="field"><label for="question-typed">To confirm, type <b class="code">${typed}</b></label>
+            <input id="question-typed" autocomplete="off" spellcheck="false" @input=${onInput}></div>` : nothing}
+          <p class="actions">
+            <button type="button" @click=${() => end(false)}>${keep}</button>
+            <button class=${isDanger ? 'danger' : 'primary'} ?disabled=${!isRight}>${action}</button>
+          </p>
+        </form>
+      </dialog>`, place);
+    show();
+    place.firstElementChild.showModal();
+  });
+}

@@ -1,0 +1,102 @@
+// Small things that many pages show. All of it is text: nothing that came from somebody becomes markup.
+
+import { html, nothing, svg } from 'lit';
+
+import { safeLink } from '../../../ui/elements/src/link.ts';
+import { told } from '../api.js';
+import { to } from '../route.js';
+import { long, short } from '../time.js';
+
+export const NUMBER = new Intl.NumberFormat();
+
+export const count = (number) => (number === null || number === undefined ? '–' : NUMBER.format(number));
+
+/** `3 people`. */
+export const people = (number) => `${count(number)} ${number === 1 ? 'person' : 'people'}`;
+
+/** An instant, in short; the whole of it for those who stay on it. */
+export const when = (at, none = '–') => (at ? html`<time datetime=${at} title=${long(at)}>${short(at)}</time>` : none);
+
+const TONES = {
+  PUBLISHED: 'good', DELIVERED: 'good', ACTIVE: 'good', COMPLETE: 'good',
+  SCHEDULED: 'info', PENDING: 'info', PARTIAL: 'info',
+  PAUSED: 'warn', TRUNCATED: 'warn', FLOODED: 'bad', DEAD: 'bad', DISABLED: 'bad', FAILED: 'bad', TIMED_OUT: 'bad', RETRACTED: 'bad',
+};
+
+/** A word of the API as people read it. */
+export const word = (code) => code.charAt(0) + code.slice(1).toLowerCase().replaceAll('_', ' ');
+
+export const badge = (code) => html`<span class="badge ${TONES[code] ?? ''}">${word(code)}</span>`;
+
+/** Where a notification leads, as a link only where it is one. */
+export function leads(link) {
+  if (!link) return nothing;
+  const safe = safeLink(link);
+  return safe ? html`<a class="leads" href=${safe} target="_blank" rel="noopener noreferrer"><bdi>${link}</bdi></a>` : html`<bdi class="muted">${link}</bdi>`;
+}
+
+/** Somebody, leading to their page. */
+export const person = (user) => (user ? html`<a href=${to('users', [user.id])}><bdi>${user.name || user.id}</bdi></a>` : '–');
+
+/** A service or an operator who did something. */
+export const actor = ({ name, role, origin }) => html`<bdi title="from ${word(origin).toLowerCase()} addresses">${name}</bdi> <span class="muted">(${word(role).toLowerCase()})</span>`;
+
+/** An operation of the API as people read it: `retractSentNotification` is “retract sent notification”. */
+export const deed = (action) => {
+  const words = action.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+/** What stands where a list would be, or what is wrong. */
+export function state({ isLoading, loadFailure, isEmpty, empty }) {
+  if (loadFailure) return html`<p class="problem" role="alert">${loadFailure}</p>`;
+  if (isLoading && isEmpty) return html`<p class="muted loading">Loading …</p>`;
+  return isEmpty ? html`<p class="empty">${empty}</p>` : nothing;
+}
+
+/** A notification as its user has it in their inbox. */
+export const item = ({ title, body, link, type }) => html`
+  <article class="item">
+    <span class="item-icon" aria-hidden="true">${(type || '?').charAt(0).toUpperCase()}</span>
+    <div>
+      <p class="item-type">${type}</p>
+      <p class="item-title"><bdi>${title}</bdi></p>
+      ${body ? html`<p class="item-body"><bdi>${body}</bdi></p>` : nothing}
+      ${link ? html`<p class="item-link">${leads(link)}</p>` : nothing}
+    </div>
+  </article>`;
+
+/** Bars for whom it was for, who has it, and who has read it. */
+export function reach({ audienceSize, deliveredCount, readCount }) {
+  const most = Math.max(audienceSize ?? 0, deliveredCount, readCount, 1);
+  const rows = [['For', audienceSize, 'all'], ['Delivered', deliveredCount, 'delivered'], ['Read', readCount, 'read']].filter(([, number]) => number !== null);
+  const share = (number) => (audienceSize ? ` (${Math.round((100 * number) / audienceSize)} %)` : '');
+  return html`<dl class="reach">
+    ${rows.map(([name, number, kind]) => html`
+      <div>
+        <dt>${name}</dt>
+        <dd>
+          <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">${svg`
+            <rect class="bar" width="100" height="8" rx="1"></rect>
+            <rect class="bar-${kind}" width=${(100 * number) / most} height="8" rx="1"></rect>`}
+          </svg>
+          <span>${count(number)}${kind === 'all' ? '' : share(number)}</span>
+        </dd>
+      </div>`)}
+  </dl>`;
+}
+
+/** What went wrong with a form, but for what stands at one of its fields. */
+export function problem(failure, paths = []) {
+  if (!failure || paths.some((path) => isAt(failure, path))) return nothing;
+  return html`<p class="problem" role="alert">${told(failure)}</p>`;
+}
+
+/** Whether the server blames what stands at a path of the input. */
+export function isAt({ field }, path) {
+  return Boolean(field && path) && (field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`));
+}
+
+/** The next page of a list. */
+export const more = (pageInfo, onMore, isLoading) =>
+  pageInfo?.hasNextPage ? html`<p class="more"><button type="button" ?disabled=${isLoading} @click=${onMore}>Show more</button></p>` : nothing;

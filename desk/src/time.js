@@ -1,0 +1,46 @@
+// Instants as people read and write them.
+
+/** All time zones that the browser knows, with UTC. */
+export const ZONES = [...new Set(['UTC', ...(Intl.supportedValuesOf?.('timeZone') ?? [])])].sort();
+
+export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+
+const SHORT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+
+export const short = (at) => SHORT.format(new Date(at));
+export const long = (at) => LONG.format(new Date(at));
+
+/** An instant by the clocks of a zone, as people say it. */
+export const inZone = (at, zone) =>
+  new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'short', timeZone: zone }).format(new Date(at));
+
+/** What the clocks of a zone show at an instant, as `datetime-local` has it. */
+export function wall(at, zone) {
+  const parts = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone, hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit',
+  }).formatToParts(new Date(at));
+  const { year, month, day, hour, minute } = Object.fromEntries(parts.map(({ type, value }) => [type, value]));
+  return `${year}-${month}-${day}T${hour}:${minute}`;
+}
+
+/**
+ * The instant at which the clocks of a zone show a wall time; the earlier of two where clocks are set back, and null where they never
+ * show it, or it is none.
+ */
+export function instant(text, zone) {
+  const asUtc = Date.parse(`${text}Z`);
+  if (Number.isNaN(asUtc)) return null;
+  // No offset is further from UTC than this, and those before and after a change are among those of the days around it.
+  const offsets = [-86_400_000, 86_400_000].map((day) => Date.parse(`${wall(asUtc + day, zone)}Z`) - (asUtc + day));
+  const found = offsets.map((offset) => asUtc - Math.round(offset / 60_000) * 60_000).filter((at) => wall(at, zone) === text.slice(0, 16));
+  return found.length > 0 ? new Date(Math.min(...found)).toISOString() : null;
+}
+
+/** How long ago, or in how long. */
+export function span(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}

@@ -1,0 +1,132 @@
+//! What a notification would say, before it is sent or its type's template is saved.
+
+use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
+use serde_json::{Value, json};
+
+use super::catalogue::TemplateInput;
+use super::channel::TargetInput;
+use super::context::{Call, STAFF};
+use super::scalars::int;
+use super::send::ContentInput;
+use super::user::profiles;
+use crate::domain::catalogue::{self, Template};
+use crate::error::Error;
+use crate::model::check;
+use crate::model::template::{Flaw, Scene, TargetScene, Text, tried};
+
+/// What is to be shown as its readers would see it.
+#[derive(InputObject)]
+pub struct PreviewNotificationInput {
+    /// Code of the message type.
+    #[graphql(name = "type")]
+    pub message_type: Option<String>,
+    /// A template instead of the type's, which need not be there then.
+    pub template: Option<TemplateInput>,
+    /// What it says.
+    pub content: ContentInput,
+    /// Who sends it, or does what it is about: the partner's id of a user. Somebody who is not known has an id alone.
+    pub sender: Option<ID>,
+    /// What a reminder is about.
+    pub target: Option<TargetInput>,
+    /// What happened to the target.
+    pub action: Option<String>,
+}
+
+/// What is wrong with a text of a template.
+#[derive(SimpleObject)]
+pub struct MessageTemplateFlaw {
+    /// Of which text: `title`, `body` or `link`.
+    pub field: String,
+    /// In which line of its source, from 1 on; null where that is not known.
+    pub line: Option<i32>,
+    /// What it is.
+    pub message: String,
+}
+
+/// A notification as its readers would see it.
+#[derive(SimpleObject)]
+pub struct NotificationPreview {
+    /// Rendered by the template where there is one; else as it is given, or the type's own title.
+    pub title: String,
+    /// Rendered by the template where it has one; else as it is given.
+    pub body: Option<String>,
+    /// Rendered by the template where it has one, and it leads somewhere; else as it is given.
+    pub link: Option<String>,
+    /// What is wrong with the template: where there is something, the text that is given stands there.
+    pub flaws: Vec<MessageTemplateFlaw>,
+}
+
+#[derive(Default)]
+pub struct PreviewQuery;
+
+#[Object]
+impl PreviewQuery {
+    /// A notification as its readers would see it, by its type's template or by another one. Nothing is sent or saved. `BAD_USER_INPUT`
+    /// where there is no such type. SERVICE, ADMIN.
+    async fn preview_notification(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "What is to be shown.")] input: PreviewNotificationInput,
+    ) -> Result<NotificationPreview> {
+        let call = Call::by(ctx, STAFF)?;
+        let (template, name) = of_type(call, &input).await?;
+        let template = input
+            .template
+            .map_or(template, |given| Some(Template { title: given.title, body: given.body, link: given.link }));
+        let sender = sender(call, input.sender.as_ref()).await?;
+        let given = |json: Option<Json<Value>>| json.map(|Json(value)| value).unwrap_or_default();
+        let ContentInput { title, body, link, params, data } = input.content;
+        let (params, data) = (given(params), given(data));
+        let target = input.target.as_ref();
+        let scene = Scene {
+            params: &params,
+            data: &data,
+            sender,
+            target: target.map(|of| TargetScene { r#type: &of.r#type, id: &of.external_id }),
+            action: input.action.as_deref(),
+            shown: None,
+        };
+        let mut flaws = Vec::new();
+        let mut shown = |text, field, own: Option<String>| {
+            let rendered = template.as_ref().map_or(Ok(None), |template| tried(template, text, &scene));
+            rendered
+                .unwrap_or_else(|flaw| {
+                    flaws.push(told(field, &flaw));
+                    None
+                })
+                .or(own)
+        };
+        Ok(NotificationPreview {
+            title: shown(Text::Title, "title", title).or(name).unwrap_or_default(),
+            body: shown(Text::Body, "body", body),
+            link: shown(Text::Link, "link", link.filter(|link| check::is_link(link))),
+            flaws,
+        })
+    }
+}
+
+/// The template and the title of the type that is named, if one is.
+async fn of_type(call: Call<'_>, input: &PreviewNotificationInput) -> Result<(Option<Template>, Option<String>)> {
+    let Some(code) = &input.message_type else { return Ok((None, None)) };
+    let catalogue = catalogue::current(call.app, call.tenant).await?;
+    match catalogue.message_type(code) {
+        Some(found) => Ok((found.template.clone(), Some(found.title.clone()))),
+        None if input.template.is_some() => Ok((None, None)),
+        None => Err(Error::bad_input("input.type", format!("no message type {code}")).into()),
+    }
+}
+
+/// What templates see of a sender.
+async fn sender(call: Call<'_>, id: Option<&ID>) -> Result<Value> {
+    let Some(id) = id else { return Ok(Value::Null) };
+    check::code("input.sender", id)?;
+    let found = profiles(call, std::slice::from_ref(&id.0)).await?;
+    Ok(match found.get(id.as_str()) {
+        Some(of) => json!({ "id": of.external_id, "name": of.name, "avatarUrl": of.avatar_url, "locale": of.locale }),
+        None => json!({ "id": id.as_str(), "name": null, "avatarUrl": null, "locale": null }),
+    })
+}
+
+fn told(field: &str, flaw: &Flaw) -> MessageTemplateFlaw {
+    MessageTemplateFlaw { field: field.to_owned(), line: flaw.line.map(int), message: flaw.to_string() }
+}

@@ -1,0 +1,64 @@
+// The desk in a real browser, headless Chromium, against the binary (`TIDINGS_BIN`, else the debug build): each flow as a person does it, at a
+// desktop and on a phone, and what the API says of it afterwards. `node desk.mjs compose keyboard` runs some of it.
+
+import { Scene } from './desk/scene.mjs';
+import { axe, keyboard } from './desk/access.mjs';
+import { catalogue, groups } from './desk/catalogue.mjs';
+import { composeAndSend, lostAnswer, named, schedule } from './desk/compose.mjs';
+import { cookies, links, roles } from './desk/doors.mjs';
+import { injection } from './desk/injection.mjs';
+import { deliveries, rules } from './desk/outbound.mjs';
+import { pictures } from './desk/pictures.mjs';
+import { amend, filters, reschedule, retract } from './desk/sent.mjs';
+import { erase, inbox, support, why } from './desk/users.mjs';
+import { audit, now } from './desk/watch.mjs';
+
+const SIZES = ['desktop', 'phone'];
+
+/** Flows are done at both sizes. */
+const FLOWS = { axe, composeAndSend, lostAnswer, named, schedule, filters, amend, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
+
+const TESTS = {
+  injection,
+  ...Object.fromEntries(Object.entries(FLOWS).flatMap(([name, flow]) => SIZES.map((size) => [`${name}, ${size}`, (scene) => flow(scene, size)]))),
+  keyboard,
+  roles,
+  cookies,
+  links,
+};
+
+/** Only by name: it checks nothing, and writes files. */
+const PICTURES = { pictures };
+
+/** So many run side by side: most of what they do is to wait. */
+const LANES = 3;
+
+const chosen = process.argv.slice(2);
+const queue = Object.entries({ ...TESTS, ...PICTURES }).filter(([name]) =>
+  chosen.length === 0 ? name in TESTS : chosen.some((wanted) => name === wanted || name.startsWith(`${wanted},`)),
+);
+const scene = await Scene.start();
+const began = Date.now();
+let failed = 0;
+
+async function lane() {
+  for (let next; (next = queue.shift());) {
+    const [name, test] = next;
+    const began = Date.now();
+    try {
+      const said = await test(scene);
+      console.log(`ok ${name}, ${((Date.now() - began) / 1000).toFixed(1)} s${said ? `: ${said}` : ''}`);
+    } catch (error) {
+      failed++;
+      console.error(`failed: ${name}\n${error.stack}`);
+    }
+  }
+}
+
+try {
+  await Promise.all(Array.from({ length: LANES }, lane));
+} finally {
+  await scene.stop();
+}
+console.log(`desk: ${((Date.now() - began) / 1000).toFixed(0)} s, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;

@@ -1,0 +1,77 @@
+//! Previews: what a notification would say, by its type's template or by one that is being written, and that lists of what was sent say it.
+
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, on_every_database};
+
+const PREVIEW: &str = "query($input: PreviewNotificationInput!) { previewNotification(input: $input) { title body link \
+    flaws { field line message } } }";
+
+async fn preview(app: &TestApp, input: Value) -> Value {
+    app.service().ask(PREVIEW, json!({ "input": input })).await["previewNotification"].take()
+}
+
+async fn define(app: &TestApp) {
+    let save = "mutation { saveMessageType(input: { code: \"order\", title: \"Orders\", \
+        template: { title: \"Order {{ params.number }} of {{ sender.name }}\", link: \"/orders/{{ params.number }}\" } }) { code } \
+        saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }";
+    app.admin().ask(save, json!({})).await;
+}
+
+on_every_database! {
+    async fn a_preview_says_what_the_item_says_then(app) {
+        define(app).await;
+        let content = json!({ "title": "own", "body": "Soon.", "params": { "number": 7 } });
+        let shown = preview(app, json!({ "type": "order", "content": content, "sender": "ben" })).await;
+        assert_eq!(shown, json!({ "title": "Order 7 of Ben", "body": "Soon.", "link": "/orders/7", "flaws": [] }));
+
+        let send = "mutation($c: NotificationContentInput!) { sendMessage(input: { type: \"order\", receiver: \"ada\", sender: \"ben\", content: $c }) \
+            { notification { title shown { title body link } } } }";
+        let sent = app.service().ask(send, json!({ "c": content })).await;
+        let texts = json!({ "title": "Order 7 of Ben", "body": "Soon.", "link": "/orders/7" });
+        assert_eq!(sent["sendMessage"]["notification"], json!({ "title": "own", "shown": texts }));
+        let list = app.service().ask("{ sentNotifications { nodes { shown { title body link } } } }", json!({})).await;
+        assert_eq!(list["sentNotifications"]["nodes"], json!([{ "shown": texts }]));
+        let item = app.user("ada").ask("{ viewer { inbox { nodes { title body link } } } }", json!({})).await;
+        assert_eq!(item["viewer"]["inbox"]["nodes"], json!([texts]));
+    }
+
+    async fn a_template_that_is_being_written_is_tried_and_nothing_is_saved(app) {
+        define(app).await;
+        let template = json!({ "title": "{{ action }} on {{ target.type }} {{ target.id }}", "body": "one\n{% if params.late %}late" });
+        let input = json!({ "template": template, "content": { "body": "own" }, "sender": "nobody yet", "action": "comment",
+            "target": { "type": "doc", "externalId": "9" } });
+        let shown = preview(app, input).await;
+        assert_eq!((&shown["title"], &shown["body"]), (&json!("comment on doc 9"), &json!("own")));
+        let flaw = &shown["flaws"][0];
+        assert_eq!((&flaw["field"], &flaw["line"], shown["flaws"].as_array().unwrap().len()), (&json!("body"), &json!(2), 1));
+        assert!(flaw["message"].as_str().unwrap().contains("syntax error"), "{flaw}");
+
+        // What is missing is a flaw of this rendering.
+        let shown = preview(app, json!({ "type": "order", "content": { "params": {} }, "sender": "ben" })).await;
+        assert_eq!((&shown["title"], &shown["flaws"][0]["field"]), (&json!("Orders"), &json!("title")));
+        let too_long = json!({ "title": "x".repeat(16 * 1024 + 1) });
+        let shown = preview(app, json!({ "template": too_long, "content": { "title": "own" } })).await;
+        assert_eq!((&shown["title"], &shown["flaws"][0]["field"]), (&json!("own"), &json!("title")));
+        // A link that leads nowhere is none.
+        let shown = preview(app, json!({ "content": { "title": "x", "link": "javascript:alert(1)" } })).await;
+        assert_eq!(shown["link"], Value::Null);
+
+        let unknown = app.service().send(PREVIEW, json!({ "input": { "type": "nothing", "content": { "title": "x" } } })).await.1;
+        let extensions = &unknown["errors"][0]["extensions"];
+        assert_eq!((&extensions["code"], &extensions["field"]), (&json!("BAD_USER_INPUT"), &json!("input.type")));
+        let counted = app.service().ask("{ sentNotifications { nodes { id } } searchUsers(text: \"nobody\") { id } }", json!({})).await;
+        assert_eq!(counted, json!({ "sentNotifications": { "nodes": [] }, "searchUsers": [] }));
+    }
+
+    async fn defaults_are_read_as_they_were_saved(app) {
+        define(app).await;
+        let save = "mutation { saveDefaultPreferences(types: [{ code: \"order\", enabled: false }], actions: [{ code: \"like\", enabled: false }]) \
+            { types { code enabled source } actions { code enabled source } channels { type } } }";
+        let saved = app.admin().ask(save, json!({})).await;
+        let read = "{ defaultPreferences { types { code enabled source } actions { code enabled source } channels { type } } }";
+        let read = app.service().ask(read, json!({})).await;
+        assert_eq!(read["defaultPreferences"], saved["saveDefaultPreferences"]);
+        assert_eq!(read["defaultPreferences"]["types"][0]["enabled"], json!(false));
+    }
+}
