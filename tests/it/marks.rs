@@ -52,7 +52,8 @@ on_every_database! {
         app.service().message("feed", "ada", "hello").await;
         ada.overview().await;
         let (seen, answer) = app.statements_of(ada.ask(see, json!({}))).await;
-        assert!(answer["markSeen"]["changedCount"] == 1 && seen <= 7, "{seen} statements");
+        // With the sync that brings her to what was sent meanwhile.
+        assert!(answer["markSeen"]["changedCount"] == 1 && seen <= 8, "{seen} statements");
     }
 
     async fn an_overview_is_brought_to_what_is_marked_and_not_read_again(app) {
@@ -73,7 +74,7 @@ on_every_database! {
             assert_eq!(seen, anew, "{text}");
             statements
         };
-        let most = match app.app.db.backend() { DbBackend::Postgres => 4, DbBackend::Sqlite => 5, _ => 6 };
+        let most = match app.app.db.backend() { DbBackend::Postgres => 4, DbBackend::Sqlite => 6, _ => 7 };
         // Four of a type are more than are counted: nobody knows how many are left.
         for (how, of) in [("markRead", &items[1..2]), ("markRead", &items[..1]), ("markRead", &items[..1]), ("markUnread", &items[..1]),
             ("markUnread", &items[1..2]), ("archiveItems", &items[3..]), ("markRead", &items[3..]), ("markRead", &items[..4]), ("deleteItems", &items[..1])] {
