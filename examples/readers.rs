@@ -83,6 +83,7 @@ async fn send(app: &Arc<App>, tenant: &Arc<Tenant>, many: usize, to: &Addressees
         idempotency_key: None,
         past: None,
         raised: None,
+        sent_by: None,
     };
     let inputs: Vec<Input> = (0..many).map(input).collect();
     let sent = notification::send(app, tenant, By::Partner, &inputs, |_| "input".into()).await?;

@@ -108,6 +108,7 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
             idempotency_key: None,
             past: None,
             raised: None,
+            sent_by: None,
         };
         let inputs: Vec<Input> = places.iter().map(input).collect();
         let batch = notification::send(&scene.app, &scene.tenant, By::Partner, &inputs, |_| "input".into()).await?;

@@ -189,6 +189,7 @@ impl Notification {
     }
 
     /// The service or operator who has sent it; null where a user or a rule has, and for what was sent before this was kept. SERVICE, ADMIN.
+    #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
     async fn sent_by(&self, ctx: &Context<'_>) -> Result<Option<AuditActor>> {
         Call::by(ctx, STAFF)?;
         Ok(self.of.sent_by.clone().map(Into::into))

@@ -144,7 +144,10 @@ impl WeChat {
         if let Some(url) = &message.url {
             body["url"] = json!(url);
         }
-        let sent = self.post(&format!("message/template/send?access_token={token}"), &body).await.and_then(taken);
+        let sent = self
+            .post(&format!("message/template/send?access_token={token}"), &body)
+            .await
+            .and_then(|said| taken(&said));
         sent.map_err(|failure| failure.without(token).without(&message.to))
     }
 
@@ -181,7 +184,7 @@ fn read(answer: &Answer) -> Result<Said, Failure> {
 }
 
 /// Whoever stands between may answer with anything: only WeChat says that it has taken a message.
-fn taken(said: Said) -> Result<(), Failure> {
+fn taken(said: &Said) -> Result<(), Failure> {
     let is_said = said.errcode.is_some();
     is_said.then_some(()).ok_or_else(|| Failure::of(Verdict::Later, Some(200), "WeChat answered without a code"))
 }

@@ -88,7 +88,7 @@ fn only_wechat_says_that_it_has_taken_a_message() {
         ("", Some("WeChat answered with something else than JSON")),
         ("[0]", Some("WeChat answered with something else than JSON")),
     ] {
-        let told = read(&answer(text)).and_then(taken).err();
+        let told = read(&answer(text)).and_then(|said| taken(&said)).err();
         assert_eq!(told.as_ref().map(|of| of.told.as_str()), why, "{text}");
         assert!(told.is_none_or(|of| of.verdict == Verdict::Later), "{text}");
     }

@@ -58,7 +58,11 @@ const ACTS: [(&str, &str, &str); 45] = [
     ("admin", "deleteViewCode(code: \"chat\") { deletedCode }", "VIEW_CODE chat"),
     ("admin", "saveDefaultPreferences(types: [{ code: \"news\", enabled: true }]) { types { code } }", "TENANT -"),
     ("service admin", "saveUserGroup(code: \"staff-$who\", title: \"MARKER\") { code }", "GROUP staff-$who"),
-    ("service admin", "addUserGroupMembers(code: \"staff-$who\", users: [\"ada\", \"ben\"]) { code }", "GROUP staff-$who"),
+    (
+        "service admin",
+        "addUserGroupMembers(code: \"staff-$who\", users: [\"ada\", \"ben\"]) { code }",
+        "GROUP staff-$who",
+    ),
     ("service admin", "removeUserGroupMembers(code: \"staff-$who\", users: [\"ben\"]) { code }", "GROUP staff-$who"),
     (
         "service admin",

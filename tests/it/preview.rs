@@ -27,9 +27,9 @@ on_every_database! {
 
         let send = "mutation($c: NotificationContentInput!) { sendMessage(input: { type: \"order\", receiver: \"ada\", sender: \"ben\", content: $c }) \
             { notification { title shown { title body link } } } }";
-        let sent = app.service().ask(send, json!({ "c": content })).await;
+        let answer = app.service().ask(send, json!({ "c": content })).await;
         let texts = json!({ "title": "Order 7 of Ben", "body": "Soon.", "link": "/orders/7" });
-        assert_eq!(sent["sendMessage"]["notification"], json!({ "title": "own", "shown": texts }));
+        assert_eq!(answer["sendMessage"]["notification"], json!({ "title": "own", "shown": texts }));
         let list = app.service().ask("{ sentNotifications { nodes { shown { title body link } } } }", json!({})).await;
         assert_eq!(list["sentNotifications"]["nodes"], json!([{ "shown": texts }]));
         let item = app.user("ada").ask("{ viewer { inbox { nodes { title body link } } } }", json!({})).await;

@@ -89,7 +89,7 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>
         None => walk.over(found).limit(many as u64).into_model().all(db).await?,
         Some(text) => {
             check::title("filter.text", text)?;
-            let text = String::from_iter(without_case(text.trim()));
+            let text: String = without_case(text.trim()).collect();
             let ids = titled(db, &catalogue, (&walk, found), &text, many).await?;
             walk.over(stored(tenant).filter(Column::Id.among(db, &ids))).into_model().all(db).await?
         }
@@ -226,7 +226,7 @@ async fn titled(
         for (id, kind, title, place) in &some {
             after = Some(*place);
             let shown = title.as_deref().or_else(|| Some(catalogue.type_by_id(*kind)?.title.as_str()));
-            if shown.is_some_and(|shown| String::from_iter(without_case(shown)).contains(text)) {
+            if shown.is_some_and(|shown| without_case(shown).collect::<String>().contains(text)) {
                 ids.push(*id);
             }
         }

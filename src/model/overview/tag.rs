@@ -16,7 +16,9 @@ impl Overview {
         for TypeOverview { message_type, unread, latest } in types {
             // All of it may be shown. What it is beside its code changes seldom, and is short.
             (format!("{message_type:?}"), unread, latest.is_some()).hash(&mut hasher);
-            latest.iter().for_each(|latest| hash_item(latest, &mut hasher));
+            if let Some(latest) = latest {
+                hash_item(latest, &mut hasher);
+            }
         }
         for View { row, key, user, unread, last_activity_at, last_visited_at, latest } in &views.views {
             (row, key, user, unread, last_activity_at, last_visited_at, latest).hash(&mut hasher);

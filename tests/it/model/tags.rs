@@ -41,14 +41,14 @@ impl Driver<'_> {
     }
 
     async fn overviews(&self, node: &Actor<'_>, known: &[Value]) -> Vec<Value> {
-        let (mut fields, mut variables, mut declared) = (String::new(), Map::new(), Vec::new());
+        let (mut fields, mut variables, mut declared) = (Vec::new(), Map::new(), Vec::new());
         for (place, (user, known)) in USERS.iter().zip(known).enumerate() {
             variables.insert(format!("t{place}"), json!(known["etag"].as_str().unwrap_or(NONE)));
             declared.push(format!("$t{place}: String!"));
             let of = format!("overview(cap: 2) {{ ...All }} overviewUnless(cap: 2, etag: $t{place}) {{ ...All }}");
-            fields.push_str(&format!("u{place}: inboxUser(id: \"{user}\") {{ {of} }} "));
+            fields.push(format!("u{place}: inboxUser(id: \"{user}\") {{ {of} }}"));
         }
-        let query = format!("query({}) {{ {fields} }} {ALL}", declared.join(", "));
+        let query = format!("query({}) {{ {} }} {ALL}", declared.join(", "), fields.join(" "));
         let (_, mut answer) = node.send(&query, Value::Object(variables)).await;
         (0..USERS.len()).map(|place| answer["data"][format!("u{place}")].take()).collect()
     }

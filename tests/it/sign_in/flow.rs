@@ -117,13 +117,12 @@ async fn roles_and_tenants_come_from_claims() {
             let mut browser = Browser::new(app);
             let answer = browser.sign_in(&provider, "/desk").await;
             let session = browser.session().await;
-            let told = match session.is_null() {
-                true => {
-                    assert_eq!(answer.status, StatusCode::FORBIDDEN, "{claims}");
-                    assert!(!browser.cookies.contains_key(SESSION));
-                    answer.body.clone()
-                }
-                false => ["tenant", "role", "sub"].map(|name| session[name].as_str().unwrap()).join(" "),
+            let told = if session.is_null() {
+                assert_eq!(answer.status, StatusCode::FORBIDDEN, "{claims}");
+                assert!(!browser.cookies.contains_key(SESSION));
+                answer.body.clone()
+            } else {
+                ["tenant", "role", "sub"].map(|name| session[name].as_str().unwrap()).join(" ")
             };
             assert!(told.contains(seen), "{claims}: {told}");
         }

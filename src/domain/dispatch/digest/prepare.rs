@@ -54,7 +54,7 @@ pub async fn prepare<P>(
     for due in due.chunks(DELIVERIES) {
         let now = app.now();
         let shelf = Shelf::read(app, tenant, lane, due, now).await?;
-        let mut late = Vec::new();
+        let mut served = Vec::new();
         for of in due {
             prepared.push(match shelf.readers.get(&of.contact_id) {
                 None => Prepared::Dropped,
@@ -63,7 +63,7 @@ pub async fn prepare<P>(
                     None => match shelf.digest(reader, of) {
                         None => Prepared::Dropped,
                         Some(digest) => {
-                            late.extend(of.seq.filter(|seq| *seq < shelf.upto).map(|_| digest.user));
+                            served.extend(of.seq.filter(|seq| *seq < shelf.upto).map(|_| digest.user));
                             Prepared::Ready(write(&digest)?)
                         }
                     },
@@ -71,7 +71,7 @@ pub async fn prepare<P>(
             });
         }
         // What came between the hour and the attempt is told with it, and makes no other one.
-        told_up_to(app, tenant, lane, &late, shelf.upto).await?;
+        told_up_to(app, tenant, lane, &served, shelf.upto).await?;
     }
     Ok(prepared)
 }
