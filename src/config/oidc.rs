@@ -152,8 +152,8 @@ impl OidcConfig {
 
     fn tenant(&self) -> Result<TenantOf, String> {
         match (&self.tenant, &self.tenant_claim) {
-            (Some(tenant), None) if tenant.is_empty() || tenant.trim() != tenant => {
-                Err("TIDINGS_OIDC_TENANT must not be empty, nor have white space at its ends".into())
+            (Some(tenant), None) if !is_name(tenant) => {
+                Err("TIDINGS_OIDC_TENANT must not be empty, have more than 128 characters, control characters, or white space at its ends".into())
             }
             (Some(tenant), None) => Ok(TenantOf::All(tenant.clone())),
             (None, Some(claim)) => Ok(TenantOf::Claim(claim.clone())),
@@ -196,6 +196,12 @@ fn check_issuer(issuer: &str) -> Result<(), String> {
         return Ok(());
     }
     Err("TIDINGS_OIDC_ISSUER must begin with https: (http: is for providers on this machine)".into())
+}
+
+/// Whether a tenant can be called so.
+fn is_name(text: &str) -> bool {
+    let is_short = (1..=128).contains(&text.chars().count());
+    is_short && text.trim() == text && !text.chars().any(char::is_control)
 }
 
 /// Where the provider sends people back to.
@@ -271,6 +277,7 @@ mod tests {
             (&[("--oidc-scopes", "profile email")], "TIDINGS_OIDC_SCOPES must have openid"),
             (&[("--oidc-tenant", "-")], "set TIDINGS_OIDC_TENANT"),
             (&[("--oidc-tenant", " acme")], "TIDINGS_OIDC_TENANT must not be empty"),
+            (&[("--oidc-tenant", &"x".repeat(129))], "TIDINGS_OIDC_TENANT must not be empty, have more than 128"),
             (&[("--oidc-tenant-claim", "org")], "both TIDINGS_OIDC_TENANT and TIDINGS_OIDC_TENANT_CLAIM"),
             (&[("--oidc-tenant", "-"), ("--oidc-tenant-claim", "")], "TIDINGS_OIDC_TENANT_CLAIM is empty"),
             (&[("--oidc-role-claim", "")], "TIDINGS_OIDC_ROLE_CLAIM is empty"),

@@ -15,6 +15,7 @@ use crate::domain::audit::{self, Entry, Filter, Place, Subject};
 use crate::domain::user::{self, Profile};
 use crate::error::Error;
 use crate::model::actor::{Actor, Origin, Staff};
+use crate::model::check;
 use crate::model::seal::Kind;
 
 names!(AuditEntries, "AuditEntryConnection", "AuditEntryEdge");
@@ -170,6 +171,12 @@ impl AuditQuery {
     }
 }
 
+/// Of a filter.
+const ACTIONS: usize = 100;
+
+/// Of what somebody or something is called.
+const NAME_BYTES: usize = 4096;
+
 /// The greatest number that is in a cursor: beyond all that there are.
 const BEYOND: i64 = (1 << 48) - 1;
 
@@ -184,7 +191,12 @@ fn place((entry, notification): (i64, i64)) -> Place {
 impl AuditFilter {
     /// Nothing where it is about what there is not.
     async fn read(self, call: Call<'_>) -> crate::error::Result<Option<Filter>> {
-        crate::model::check::count("filter.actions", self.actions.as_ref().map_or(0, Vec::len), 100)?;
+        let actions = self.actions.as_deref().unwrap_or_default();
+        check::count("filter.actions", actions.len(), ACTIONS)?;
+        check::codes("filter.actions", actions)?;
+        if let Some(actor) = &self.actor {
+            check::body("filter.actor", actor, NAME_BYTES)?;
+        }
         let subject = match self.subject {
             None => None,
             Some(AuditSubjectInput { kind, id }) => match kept(call, kind.into(), &id).await? {
@@ -204,11 +216,12 @@ impl AuditFilter {
 
 /// A subject as the table names it; nothing where there is none.
 async fn kept(call: Call<'_>, kind: Subject, id: &ID) -> crate::error::Result<Option<String>> {
+    check::body("filter.subject.id", id, NAME_BYTES)?;
     let opened = |kind| call.tenant.seal.open(kind, id).map(|(_, number)| number.to_string());
     Ok(match kind {
         Subject::User => {
             let name = id.to_string();
-            crate::model::check::code("filter.subject.id", &name)?;
+            check::code("filter.subject.id", &name)?;
             user::find(call.app, call.tenant, &[name]).await?.into_values().next().map(|user| user.to_string())
         }
         Subject::Notification => opened(Kind::Notification),

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use super::account::Subject;
 use super::catalogue::DeletePayload;
 use super::connection::names;
-use super::context::{Call, STAFF};
+use super::context::{Call, STAFF, different};
 use super::scalars::{Instant, int};
 use super::user::User;
 use crate::auth::Role;
@@ -223,8 +223,9 @@ impl GroupMutation {
         #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
-        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), users.len());
-        Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &strings(users)).await?))
+        let users = strings(users);
+        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), different(&users));
+        Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &users).await?))
     }
 
     /// Users no longer hear what is sent to the group; what was sent before is theirs. SERVICE, ADMIN.
@@ -235,8 +236,9 @@ impl GroupMutation {
         #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
-        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), users.len());
-        Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &strings(users)).await?))
+        let users = strings(users);
+        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), different(&users));
+        Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &users).await?))
     }
 
     /// Ends a group with its memberships and subscriptions; what was sent to it before is its members'. SERVICE, ADMIN.

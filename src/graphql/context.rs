@@ -1,5 +1,6 @@
 //! Who is calling, and what they may do.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_graphql::{Context, ID};
@@ -23,6 +24,11 @@ pub struct Call<'a> {
     pub app: &'a Arc<App>,
     pub viewer: &'a Viewer,
     pub tenant: &'a Arc<Tenant>,
+}
+
+/// How many there are, where one is named more than once.
+pub fn different(names: &[String]) -> usize {
+    names.iter().collect::<HashSet<_>>().len()
 }
 
 /// Partners' backends and operators.

@@ -61,7 +61,7 @@ pub struct PreviewQuery;
 
 #[Object]
 impl PreviewQuery {
-    /// A notification as its readers would see it, by its type's template or by another one. Nothing is sent or saved. `BAD_USER_INPUT`
+    /// A notification as its readers would see it, by its type's template or by another one. Nothing is sent or saved. An error
     /// where there is no such type. SERVICE, ADMIN.
     async fn preview_notification(
         &self,

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use super::account::ViewerAccount;
 use super::catalogue::DeleteCodePayload;
 use super::connection::size;
-use super::context::{ADMIN, Call};
+use super::context::{ADMIN, Call, different};
 use super::overview::Count;
 use super::plain::Plain;
 use super::scalars::Instant;
@@ -209,7 +209,7 @@ impl ViewMutation {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
         let named = format!("{}/{}", key.code, key.external_id.as_str());
-        call.audits_many(ctx, (Subject::View, &[named]), users.len());
+        call.audits_many(ctx, (Subject::View, &[named]), different(&users));
         let key = key.into();
         let joining = view::join(call.app, call.tenant, by, &key, &users).boxed();
         Ok(ViewPayload::of(call, call.making(ctx, users.len(), joining).await?))
@@ -226,7 +226,7 @@ impl ViewMutation {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
         let named = format!("{}/{}", key.code, key.external_id.as_str());
-        call.audits_many(ctx, (Subject::View, &[named]), users.len());
+        call.audits_many(ctx, (Subject::View, &[named]), different(&users));
         Ok(ViewPayload::of(call, view::leave(call.app, call.tenant, by, &key.into(), &users).await?))
     }
 

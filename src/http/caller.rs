@@ -1,6 +1,6 @@
 //! Who is calling.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -61,17 +61,30 @@ pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
 }
 
 /// From what kind of address a request comes that a connection has brought: that of whoever has opened it and, where that is one of our
-/// proxies, the one that it says.
+/// proxies, the one that it says; unknown where that is no address.
 pub fn origin(server: &Server, line: Option<&Line>, headers: &HeaderMap) -> Origin {
     let Some(line) = line else { return Origin::Unknown };
     let proxies = &server.app.config.connections.proxies;
-    let told = headers.get_all("x-forwarded-for").into_iter().filter_map(|value| value.to_str().ok());
-    let told: Vec<IpAddr> = told.flat_map(|of| of.split(',')).map_while(|of| of.trim().parse().ok()).collect();
-    let all = told.into_iter().chain([line.address]).map(|address| address.to_canonical());
-    let all: Vec<IpAddr> = all.collect();
+    let mut origin = line.address.to_canonical();
+    let told = headers.get_all("x-forwarded-for").into_iter().map(|value| value.to_str().unwrap_or_default());
     // Each proxy adds whom it has heard it from, at the end; before the first that is none of ours, anybody may have written anything.
-    let address = all.iter().rev().find(|address| !proxies.have(**address)).or(all.first());
-    address.map_or(Origin::Unknown, |address| Origin::of(*address))
+    for told in told.flat_map(|of| of.split(',')).collect::<Vec<_>>().into_iter().rev() {
+        if !proxies.have(origin) {
+            break;
+        }
+        let Some(address) = address(told) else { return Origin::Unknown };
+        origin = address;
+    }
+    Origin::of(origin)
+}
+
+/// An address as proxies write it: some with a port, some in brackets or quotes.
+fn address(told: &str) -> Option<IpAddr> {
+    let told = told.trim().trim_matches('"');
+    let bare = || told.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    let with_port = || Some(told.parse::<SocketAddr>().ok()?.ip());
+    let address: IpAddr = told.parse().ok().or_else(bare).or_else(with_port)?;
+    Some(address.to_canonical())
 }
 
 /// The token of a request.

@@ -333,14 +333,30 @@ async fn an_entry_says_from_what_kind_of_address_the_caller_came() {
             }
             assert_eq!(request.send().await.unwrap().status(), 200);
         };
-        for (from, origin) in [(None, "LOOPBACK"), (Some("9.9.9.9, 10.0.0.7"), "PUBLIC"), (Some("10.0.0.7"), "PRIVATE")]
+        for (place, (from, origin)) in [
+            (None, "LOOPBACK"),
+            (Some("9.9.9.9, 10.0.0.7"), "PUBLIC"),
+            (Some("10.0.0.7"), "PRIVATE"),
+            // What somebody has written themselves stands before what the proxy has added.
+            (Some("anything, 8.8.8.8"), "PUBLIC"),
+            (Some(", 8.8.8.8"), "PUBLIC"),
+            (Some("127.0.0.1, 8.8.8.8:443"), "PUBLIC"),
+            (Some("[2001:4860::1]"), "PUBLIC"),
+            (Some("\"8.8.8.8\""), "PUBLIC"),
+            (Some("8.8.8.8, anything"), "UNKNOWN"),
+        ]
+        .into_iter()
+        .enumerate()
         {
-            ask(from, origin).await;
+            ask(from, &format!("g{place}")).await;
+            let entry = log(app, json!({ "subject": { "kind": "GROUP", "id": format!("g{place}") } })).await;
+            assert_eq!(entry[0]["actor"]["origin"], origin, "{from:?}");
         }
-        for origin in ["LOOPBACK", "PUBLIC", "PRIVATE"] {
-            let entry = log(app, json!({ "subject": { "kind": "GROUP", "id": origin } })).await;
-            assert_eq!(entry[0]["actor"]["origin"], origin);
-        }
+        app.user("ada").overview().await;
+        let export = format!("http://{}/graphql?query={{exportUser(id:\"ada\")}}", listening.address);
+        let request = reqwest::Client::new().get(export).bearer_auth(&token).header("x-forwarded-for", "8.8.8.8");
+        assert_eq!(request.send().await.unwrap().status(), 200);
+        assert_eq!(log(app, json!({ "actions": ["exportUser"] })).await[0]["actor"]["origin"], "PUBLIC");
     })
     .await;
 }

@@ -1,5 +1,7 @@
 //! Rows as JSON. Statements name their columns as those of Tidings do.
 
+use std::cmp::Reverse;
+
 use entity::ids::TypeId;
 use serde::Serialize;
 
@@ -101,13 +103,16 @@ struct Node<'a> {
     item: Item<'a>,
 }
 
+/// The newest 20 of rows that come in any order.
 pub fn list(rows: &[Row<'_>], kinds: &Kinds, is_read: IsRead) -> Result<Vec<u8>> {
     let mut nodes = Vec::with_capacity(rows.len());
-    for row in rows.iter().take(20) {
+    for row in rows {
         let Some(item) = item(row, is_read)? else { continue };
         let (_, code, _) = kind(kinds, row.number("item_type_id")?.unwrap_or_default())?;
         nodes.push(Node { r#type: code, item });
     }
+    nodes.sort_unstable_by_key(|node| Reverse(node.item.id));
+    nodes.truncate(20);
     Ok(serde_json::to_vec(&nodes)?)
 }
 

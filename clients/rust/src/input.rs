@@ -367,6 +367,15 @@ inputs! {
         /// From this user, by your own id.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
+        /// Published at or after this instant.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        since: Option<DateTime<Utc>>,
+        /// Published before this instant.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<DateTime<Utc>>,
+        /// Whose title has this in it, in capitals or not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     }
 
     /// Where your events go.

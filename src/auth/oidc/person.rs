@@ -7,7 +7,10 @@ use crate::auth::token::{NAME, is_name};
 use crate::config::{SignInConfig, TenantOf};
 
 /// The claim that counts only where the provider has verified it: with some, people may enter any address as theirs.
-const EMAIL: &str = "email";
+pub const EMAIL: &str = "email";
+
+/// Whether it has.
+pub const VERIFIED: &str = "email_verified";
 
 /// The most characters of what somebody is called.
 const NAME_CHARACTERS: usize = 128;
@@ -69,7 +72,7 @@ fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, St
     let found = claims.get(name).or_else(along).filter(|value| !value.is_null());
     let value = found.ok_or_else(|| format!("The provider says nothing of your claim “{name}”."))?;
     // AWS Cognito writes it as a text.
-    let is_verified = claims.get("email_verified").is_some_and(|of| *of == Value::Bool(true) || *of == "true");
+    let is_verified = claims.get(VERIFIED).is_some_and(|of| *of == Value::Bool(true) || *of == "true");
     if name == EMAIL && !is_verified {
         return Err("The provider has not verified your e-mail address.".into());
     }

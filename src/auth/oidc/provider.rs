@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, Semaphore};
 
+use super::person::{EMAIL, VERIFIED};
 use super::refusal::Refusal;
 use crate::auth::fetch::{client, fetch, text, why};
 use crate::auth::jwks::Jwks;
@@ -263,12 +264,21 @@ impl Provider {
             return Err(Refusal::Unsound(format!("it answered {status} to a question about somebody")));
         }
         let more = serde_json::from_str::<Map<String, Value>>(&text);
-        let more = more.map_err(|_| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
+        let mut more = more.map_err(|_| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
         if more.get("sub") != vouched.get("sub") {
             return Err(Refusal::Unsound("it speaks of somebody else than its ID token does".into()));
         }
+        // That an address was verified is of this address alone.
+        if vouched.get(EMAIL).is_none_or(Value::is_null) {
+            vouched.remove(VERIFIED);
+        } else if vouched.get(EMAIL) != more.get(EMAIL) {
+            more.remove(VERIFIED);
+        }
         for (name, value) in more {
-            vouched.entry(name).or_insert(value);
+            let known = vouched.entry(name).or_insert(Value::Null);
+            if known.is_null() {
+                *known = value;
+            }
         }
         Ok(vouched)
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -158,10 +158,8 @@ impl Service<Request<Incoming>> for Calls {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let under_way = self.line.begin(request.version());
-        // For sockets, which it counts, and for what may change something, which is written down with where it came from.
-        if request.method() == Method::POST || request.headers().contains_key(header::UPGRADE) {
-            request.extensions_mut().insert(self.line.clone());
-        }
+        // For sockets, which it counts, and for acts, which are written down with where they came from.
+        request.extensions_mut().insert(self.line.clone());
         let may_leave = request.version() < Version::HTTP_2;
         let (head, body) = request.into_parts();
         let (body, is_read) = Asking::new(body);

@@ -17,6 +17,7 @@ pub fn most(query: &str, place: &str) -> Option<usize> {
         "actions" | "types" | "resetActions" | "resetTypes" if is_of("updatePreferences") => 1_000,
         "actions" | "types" | "resetActions" | "resetTypes" if is_of("saveDefaultPreferences") => 1_000,
         "actions" | "input.what.actions" if is_of("saveSubscriptionReason") || is_of("subscribeTopic") => 100,
+        "filter.actions" if is_of("auditLog") => 100,
         _ if place.ends_with("audience.groups") => 100,
         "input.key" => 8,
         "input.events" => 20,

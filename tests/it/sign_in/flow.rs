@@ -176,6 +176,12 @@ async fn what_an_id_token_does_not_say_is_asked_for() {
         let more = json!({ "sub": "7", "email": "ada@example.com", "email_verified": true, "groups": ["support"] });
         provider.says(|of| (of.claims, of.more) = (said, Some(more)));
         assert_eq!(Browser::signed_in(app, provider).await.session().await["role"], "admin");
+
+        // That one address was verified says nothing of another.
+        provider.says(|of| of.claims = json!({ "email": "eve@example.com", "email_verified": null }));
+        let answer = Browser::new(app).sign_in(provider, "/desk").await;
+        assert_eq!(answer.status, 403, "{}", answer.body);
+        assert!(answer.body.contains("has not verified"), "{}", answer.body);
     })
     .await;
 }

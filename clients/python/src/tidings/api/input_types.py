@@ -212,12 +212,18 @@ class NotificationFilter(BaseModel):
     "Of one of these kinds."
     sender: Optional[str] = None
     "The partner's id of a user."
+    since: Optional[datetime] = None
+    "Published at this instant or later. What is scheduled is not published yet."
     statuses: Optional[list[NotificationStatus]] = None
     "In one of these states."
     target: Optional["TopicTargetInput"] = None
     "About this target."
+    text: Optional[str] = None
+    "What its title has in it, wherever, without regard to case; 1 to 256 characters. The title is the one that was sent, and the\ntype's where it was sent without one."
     types: Optional[list[str]] = None
     "Codes of message types."
+    until: Optional[datetime] = None
+    "Published before this instant."
 
 
 class NotificationPatch(BaseModel):
