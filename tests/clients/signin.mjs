@@ -156,7 +156,7 @@ async function comesAndGoes() {
   assert.deepEqual(await codes(), ['mine']);
   assert.equal((await ask(page, saveType('bare'), {})).errors[0].extensions.code, 'UNAUTHENTICATED');
   assert.equal(await socket(page, `ws://127.0.0.1:${server.port}/graphql`), 'connection_ack');
-  await attacked(context);
+  await attacked(page);
 
   // Out: the provider asks, for its own session ends with ours.
   const { to } = await page.evaluate(async () => {
@@ -180,14 +180,13 @@ async function comesAndGoes() {
   await context.close();
 }
 
-/** Pages of another origin, of the same site and of another one, while somebody is signed in. */
-async function attacked(context) {
+/** Pages of another origin, of the same site and of another one, in the tab of somebody who is signed in. */
+async function attacked(page) {
   const evil = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end('<p>evil</p>')).listen(0, '127.0.0.1');
   await once(evil, 'listening');
   const { port } = evil.address();
   // Of the same site, whose requests have the cookie, and of another.
   for (const host of ['127.0.0.1', 'localhost']) {
-    const page = await context.newPage();
     await page.goto(`http://${host}:${port}/`);
     const body = JSON.stringify({ query: saveType('evil') });
     const tried = await page.evaluate(async ({ origin, body }) => {
@@ -218,13 +217,11 @@ async function attacked(context) {
       form.submit();
     }, { origin, body });
     assert.equal((await posted).status(), 415);
-    await page.close();
+    await page.waitForURL(`${origin}/graphql`);
   }
   evil.close();
   assert.deepEqual(await codes(), ['mine']);
-  const page = await context.newPage();
   assert.notEqual((await session(page)).session, null, 'nobody was signed out');
-  await page.close();
 }
 
 /** For whom the provider vouches, and who may not come in; and who does not want to. */
