@@ -25,6 +25,9 @@ pub mod wechat;
 // Tells open sessions, here and on other nodes, that there is news.
 pub mod hub;
 
+// What hangs in Redis while nothing has changed.
+pub mod board;
+
 // Values and their own rules.
 pub mod model;
 

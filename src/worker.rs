@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::domain::chore::{Chore, pending, sweep};
+use crate::domain::chore::{Chore, drift, pending, sweep};
 use crate::domain::lane;
 use crate::domain::live::{self, Live};
 use crate::domain::outbound::Lanes;
@@ -44,6 +44,9 @@ const CHORES: Duration = Duration::from_secs(5);
 
 /// How often this node's clock is compared with the database's.
 const CLOCKS: Duration = Duration::from_secs(5);
+
+/// How often it is measured whether the board is right: each node looks at what it remembers itself.
+const DRIFT: Duration = Duration::from_mins(1);
 
 /// The loops of a server; they end when this is dropped.
 #[derive(Debug)]
@@ -128,6 +131,9 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
         }
         Ok(())
     });
+    if app.board.is_some() {
+        every(&mut loops, app, DRIFT, "drift cannot be measured", |app| async move { drift::measure(&app).await });
+    }
     every(&mut loops, app, CHORES, "jobs cannot be looked for", |app| async move {
         pending::work(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });

@@ -9,7 +9,7 @@ use moka::future::Cache;
 use parking_lot::Mutex;
 
 use crate::clock::Millis;
-use crate::config::LimitsConfig;
+use crate::config::Config;
 use crate::model::catalogue::Catalogue;
 use crate::model::overview::Memory;
 use crate::model::tenant::Tenant;
@@ -36,15 +36,20 @@ pub struct Caches {
 /// How long another node may take somebody who was erased for a user, where it does nothing about them but read.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 
+/// The same where there is a board, which is asked of each user. Whoever finds somebody gone notices how many were erased.
+const KNOWN_FOR: Duration = Duration::from_mins(15);
+
 impl Caches {
     /// Empty ones.
-    pub fn new(limits: &LimitsConfig) -> Self {
+    pub fn new(config: &Config) -> Self {
+        // An overview that nobody asks the database for is to be without a statement for whom it is, too.
+        let known_for = if config.board { KNOWN_FOR } else { FORGOTTEN_AFTER };
         Self {
             tenants: Cache::new(10_000),
             catalogues: Cache::new(10_000),
-            users: Cache::builder().max_capacity(200_000).time_to_live(FORGOTTEN_AFTER).build(),
+            users: Cache::builder().max_capacity(200_000).time_to_live(known_for).build(),
             actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
-            overviews: Memory::new(limits.cached_overview_bytes.into()),
+            overviews: Memory::new(config.limits.cached_overview_bytes.into()),
             pings: Mutex::default(),
         }
     }

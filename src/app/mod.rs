@@ -2,6 +2,7 @@
 
 mod caches;
 mod connected;
+mod keeper;
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use futures_util::future::BoxFuture;
 use sea_orm::DbBackend;
 
 use crate::auth::{SignIn, Verifier};
+use crate::board::Board;
 use crate::clock::{Agreed, Clock, Millis};
 use crate::config::operations::Operations;
 use crate::config::{Config, DatabaseConfig};
@@ -24,6 +26,7 @@ use crate::vault::Vault;
 use crate::wechat::WeChat;
 pub use caches::Caches;
 pub use connected::Connected;
+use keeper::Keeper;
 
 /// Which Tidings this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -59,6 +62,9 @@ pub struct App {
     pub vault: Vault,
     /// What need not be read again.
     pub caches: Caches,
+    /// What is remembered is served by, where there is one.
+    pub board: Option<Arc<Board>>,
+    _keeper: Option<Keeper>,
     /// Tells sessions, here and on other nodes, that there is news.
     pub hub: Arc<Hub>,
     /// How many sessions tenants have open on this node.
@@ -96,7 +102,7 @@ impl App {
         let wechat = WeChat::new(egress.clone(), &config.wechat)?;
         let push = Push::new(Egress::brief(&config.egress.of_push())?);
         let vault = Vault::new(&config.keys)?;
-        let caches = Caches::new(&config.limits);
+        let caches = Caches::new(&config);
         let metrics = Metrics::default();
         let statements = metrics.statements.clone();
         db.observe(move |_| {
@@ -106,6 +112,7 @@ impl App {
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
         let hub = Arc::new(Hub::new(has_bus));
         db.tells(hub.clone());
+        let (board, keeper) = kept(&config, &mut db, &metrics).await?;
         let app = Arc::new(Self {
             config,
             db,
@@ -121,6 +128,8 @@ impl App {
             push,
             vault,
             caches,
+            board,
+            _keeper: keeper,
             hub,
             connected: Connected::default(),
             metrics,
@@ -149,6 +158,20 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// The board, and who keeps it: where there is none, from being believed by other nodes.
+async fn kept(config: &Config, db: &mut Database, metrics: &Metrics) -> Result<(Option<Arc<Board>>, Option<Keeper>)> {
+    let pace = keeper::pace(config.board_trust_millis);
+    let Some(url) = config.redis_url.clone().filter(|_| config.board) else {
+        let may_have_others = db.backend() != DbBackend::Sqlite;
+        let keeper = if may_have_others { Some(Keeper::start_without(db.clone(), pace).await?) } else { None };
+        return Ok((None, keeper));
+    };
+    let board = Arc::new(Board::new(url, &db.name().await?, pace, metrics));
+    let keeper = Keeper::start(board.clone(), db.clone()).await?;
+    db.clears(board.clone());
+    Ok((Some(board), Some(keeper)))
 }
 
 /// Opens the database, and migrates it: past the pooler, where there is a way.

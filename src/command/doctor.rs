@@ -14,7 +14,7 @@ use tidings::egress::Egress;
 use tidings::error::{Error, Result};
 use tidings::source::{Failure, FailureKind, Source, Sources};
 use tidings::vault::Vault;
-use tidings::{auth, hub, telemetry};
+use tidings::{auth, board, hub, telemetry};
 
 use super::say::say;
 
@@ -70,6 +70,9 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
     findings.note("egress", Egress::new(&config.egress).map(|_| egress(&config.egress)));
     if let Some(url) = &config.redis_url {
         findings.note("redis", hub::reach(url).await);
+        if config.board {
+            findings.note("board", board::examine(url).await);
+        }
     }
     match database::without_a_trace(&config.database).await {
         Ok(Some(db)) => {

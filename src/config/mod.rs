@@ -16,7 +16,7 @@ mod wire;
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -57,6 +57,18 @@ pub struct Config {
     /// use `LISTEN` and `NOTIFY` where this is not set.
     #[arg(long = "redis", env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<String>,
+    /// Serves remembered overviews by what hangs in Redis, without asking the database. All nodes need it, or none has it.
+    #[arg(long, env = "TIDINGS_BOARD", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = switch, action = ArgAction::Set)]
+    pub board: bool,
+    /// How long a node believes the board without looking, in milliseconds. For tests, and the same on all nodes.
+    #[arg(
+        long,
+        env = "TIDINGS_BOARD_TRUST_MILLIS",
+        hide = true,
+        default_value_t = 2000,
+        value_parser = clap::value_parser!(u64).range(100..=10_000)
+    )]
+    pub board_trust_millis: u64,
     /// The most sockets and event streams that one user may have open on this node.
     #[arg(long, env = "TIDINGS_SESSIONS_PER_USER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub sessions_per_user: u32,
@@ -258,6 +270,7 @@ impl Config {
         self.listen.check()?;
         self.keys.read()?;
         self.oidc.read(&self.auth, &self.public)?;
+        self.check_board()?;
         if self.database.pooler.is_some() && self.database.direct_url.is_none() && self.redis_url.is_none() {
             return Err(Error::Config(
                 "LISTEN, by which nodes hear of each other, does not work through a pooler: set TIDINGS_DIRECT_URL, or REDIS_URL"
@@ -271,6 +284,23 @@ impl Config {
                     .into(),
             )),
             _ => self.auth.check(),
+        }
+    }
+
+    /// Finds a board that nothing could hang on, or that could be of no use.
+    fn check_board(&self) -> Result<()> {
+        if !self.board {
+            return Ok(());
+        }
+        if self.database.url().starts_with("sqlite:") {
+            return Err(Error::Config(
+                "TIDINGS_BOARD is for PostgreSQL and MySQL: a SQLite database is in this process, and has one node"
+                    .into(),
+            ));
+        }
+        match self.redis_url {
+            Some(_) => Ok(()),
+            None => Err(Error::Config("TIDINGS_BOARD needs REDIS_URL".into())),
         }
     }
 
@@ -295,5 +325,14 @@ impl Config {
     /// Whether users of this tenant may send messages as themselves.
     pub fn lets_users_message(&self, tenant: &str) -> bool {
         self.user_messages.iter().any(|allowed| allowed == "*" || allowed == tenant)
+    }
+}
+
+/// Whether something is on.
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err("is 1 or 0".into()),
     }
 }

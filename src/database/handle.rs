@@ -17,6 +17,7 @@ use super::health::Health;
 use super::lost::{TRIES, lost_to_another};
 use super::pool::hurried;
 use super::share::{Share, Shares};
+use crate::board::Board;
 use crate::error::Ailment;
 use crate::hub::{Hub, Notice};
 
@@ -120,6 +121,7 @@ pub struct Transaction {
     observers: Observers,
     health: Arc<Health>,
     hub: Arc<Hub>,
+    board: Option<Arc<Board>>,
     /// What open sessions are told once it is committed.
     notices: Lock<Vec<Notice>>,
     /// Whether a statement of it has changed a row.
@@ -131,7 +133,7 @@ impl Transaction {
         connections: &Any,
         shares: &Shares,
         (health, observers): (Arc<Health>, Observers),
-        hub: Arc<Hub>,
+        (hub, board): (Arc<Hub>, Option<Arc<Board>>),
     ) -> Result<Self, DbErr> {
         health.answers()?;
         health.is_in_place()?;
@@ -144,6 +146,7 @@ impl Transaction {
             observers,
             health,
             hub,
+            board,
             notices: Lock::default(),
             changed: AtomicBool::new(false),
         })
@@ -169,12 +172,12 @@ impl Transaction {
         }
     }
 
-    /// Lets all of it take hold, and tells the hub what there is to tell.
+    /// Lets all of it take hold, takes what it changes off the board, and tells the hub what there is to tell.
     ///
     /// Where there is anything, that goes on when the caller goes away in the middle. It is told even where the answer to
     /// the commit got lost, after which nobody knows: a notice too many does no harm.
     pub async fn commit(self) -> Result<(), DbErr> {
-        let Self { connection, share, health, hub, notices, .. } = self;
+        let Self { connection, share, health, hub, board, notices, .. } = self;
         let mut lent = connection.into_inner();
         let notices = notices.into_inner();
         let committed = async move {
@@ -188,7 +191,13 @@ impl Transaction {
             return committed.await;
         }
         let committing = tokio::spawn(async move {
-            let ended = committed.await;
+            let mut ended = committed.await;
+            if let Some(board) = board
+                && !board.take_down(&notices).await
+            {
+                // Others may not see yet what was committed: nobody may be told that it was.
+                ended = ended.and(Err(Ailment::Away.error()));
+            }
             for notice in notices {
                 hub.tell(notice);
             }

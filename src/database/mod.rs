@@ -10,6 +10,7 @@ use sea_orm::{ConnectionTrait, DbBackend, DbErr, EntityTrait, Statement};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 
+use crate::board::Board;
 use crate::clock::Millis;
 use crate::error::{Ailment, Error, Result};
 use crate::hub::Hub;
@@ -19,6 +20,7 @@ mod alone;
 mod any;
 mod backup;
 mod connect;
+mod epoch;
 mod generated;
 mod granted;
 mod handle;
@@ -64,6 +66,8 @@ pub struct Database {
     _watch: Arc<Watch>,
     /// Is told what transactions have to tell.
     hub: Arc<Hub>,
+    /// What they change is taken off it.
+    board: Option<Arc<Board>>,
 }
 
 impl Database {
@@ -75,7 +79,7 @@ impl Database {
         let shares = Arc::new(Shares::of(write.many()));
         let reading = Arc::new(Shares::of(read.many()));
         let read = Reader { connections: read, shares: reading, observers: Observers::default(), health };
-        Self { read, write, aside, shares, _watch: Arc::new(Watch(watch)), hub: Arc::default() }
+        Self { read, write, aside, shares, _watch: Arc::new(Watch(watch)), hub: Arc::default(), board: None }
     }
 
     /// What ails the database, as far as that is known without asking it: whether it hangs, takes no writes, or is gone.
@@ -96,6 +100,11 @@ impl Database {
     /// Transactions that begin from now on tell this hub what they have to tell.
     pub fn tells(&mut self, hub: Arc<Hub>) {
         self.hub = hub;
+    }
+
+    /// What transactions change that begin from now on is taken off this board before they are acknowledged.
+    pub fn clears(&mut self, board: Arc<Board>) {
+        self.board = Some(board);
     }
 
     /// Calls `observer` after every statement, with its text and how long it took, besides whoever is called already. Begin
@@ -149,7 +158,8 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction> {
         let Reader { health, observers, .. } = &self.read;
         let watched = (health.clone(), observers.clone());
-        Ok(Transaction::begin(&self.write, &self.shares, watched, self.hub.clone()).await?)
+        let told = (self.hub.clone(), self.board.clone());
+        Ok(Transaction::begin(&self.write, &self.shares, watched, told).await?)
     }
 
     /// Has SQLite take what its log has into the file. The last connection would, but the process may end before that one has.

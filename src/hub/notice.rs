@@ -10,6 +10,7 @@ const IDS: usize = 1000;
 const VIEW_IDS: usize = 500;
 
 /// Names who has reason to look, and never says at what.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own, and most are mostly false")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Notice {
@@ -45,6 +46,9 @@ pub struct Notice {
     /// Something may have happened in any view.
     #[serde(rename = "a", skip_serializing_if = "std::ops::Not::not")]
     pub all_views: bool,
+    /// Its catalogue is another.
+    #[serde(rename = "k", skip_serializing_if = "std::ops::Not::not")]
+    pub catalogue: bool,
     /// What is remembered of inboxes may not be so any more: a sender's profile is another.
     #[serde(rename = "d", skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
@@ -90,6 +94,7 @@ impl Notice {
         self.everybody |= other.everybody;
         self.all_views |= other.all_views;
         self.doubtful |= other.doubtful;
+        self.catalogue |= other.catalogue;
         add(&mut self.channels, &other.channels);
         add(&mut self.users, &other.users);
         add(&mut self.changed, &other.changed);

@@ -12,6 +12,7 @@ mod after;
 mod api;
 mod architecture;
 mod audit;
+mod board;
 mod bounds;
 mod catalogue;
 mod concurrency;

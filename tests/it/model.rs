@@ -23,7 +23,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sea_orm::DbBackend;
 
 use self::drive::Driver;
-use self::op::{Mix, Step};
+pub use self::op::Mix;
+use self::op::Step;
 use crate::operate::upgrade::newer_and_compatible;
 use crate::support::{TestApp, on_every_database};
 
@@ -49,7 +50,7 @@ on_every_database! {
 }
 
 /// Plays histories until all have passed or one has failed, of which the shortest form found is shown.
-async fn check(app: &TestApp, mix: Mix) {
+pub async fn check(app: &TestApp, mix: Mix) {
     let cases = if app.app.db.backend() == DbBackend::Sqlite { 12 } else { 6 };
     let strategy = op::history(mix);
     // What is shown is asked of another node than what is done, so that nothing it remembers was told it to be old.

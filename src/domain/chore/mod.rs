@@ -1,5 +1,6 @@
 //! Chores: what the server does from time to time, on one node.
 
+pub mod drift;
 pub mod pending;
 pub mod restored;
 pub mod sweep;

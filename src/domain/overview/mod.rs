@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 
 use reading::Want;
 
-pub use crate::model::overview::{Count, Made, Memory, Overview, TypeOverview, Wish};
+pub use crate::model::overview::{Count, Entry, Made, Memory, Overview, TypeOverview, Wish};
+pub use question::{Stood, doubtful, still_standing};
 pub use statement::statement;
 
 /// Refuses a wish that no overview can fulfil.
@@ -75,7 +76,12 @@ pub async fn unchanged(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, reque
 }
 
 /// Reads overviews, those of inboxes that are behind once what is missing has been put there.
-async fn anew(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], wish: Wish) -> Result<HashMap<UserId, Overview>> {
+pub async fn anew(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    users: &[UserId],
+    wish: Wish,
+) -> Result<HashMap<UserId, Overview>> {
     let mut catalogue = catalogue::cached(app, tenant).await?;
     let (mut users, mut reach, mut overviews) = (users.to_vec(), Reach::End, HashMap::with_capacity(users.len()));
     loop {

@@ -153,6 +153,7 @@ async fn remember(
             overview: overview.clone(),
             catalogue: want.catalogue.clone(),
             complete_upto: standing.complete_upto().0.into(),
+            watch: Mutex::default(),
             answers: Mutex::new(Vec::with_capacity(ANSWERS)),
         });
         entry.senders.extend(s_id.zip(*s_version));

@@ -9,6 +9,7 @@ use entity::prelude::FromQueryResult;
 use moka::future::Cache;
 use parking_lot::Mutex;
 
+use super::watch::Watch;
 use super::{Count, Mark, Overview, TypeOverview, Wish, next_reading};
 use crate::clock::Millis;
 use crate::model::catalogue::{Catalogue, MessageType};
@@ -58,6 +59,8 @@ pub struct Entry {
     pub catalogue: Arc<Catalogue>,
     /// The end of the log up to which the inbox is known not to be behind.
     pub complete_upto: AtomicI64,
+    /// What hung on the board when the database said last that it holds; nothing where there is no board.
+    pub watch: Mutex<Option<Watch>>,
     /// Answers that were made of it alone, oldest first; with room for all, so that they weigh the same at all times.
     pub answers: Mutex<Vec<Made>>,
 }
@@ -137,6 +140,11 @@ impl Memory {
         answers.push(made);
     }
 
+    /// Some of what is remembered, at most so many of it.
+    pub fn some(&self, many: usize) -> Vec<Arc<Entry>> {
+        self.0.iter().flat_map(|(_, entries)| entries.to_vec()).take(many).collect()
+    }
+
     /// About how many bytes it takes, as it counts them.
     pub async fn weight(&self) -> u64 {
         self.0.run_pending_tasks().await;
@@ -182,6 +190,8 @@ impl Entry {
             overview,
             catalogue: self.catalogue.clone(),
             complete_upto: self.complete_upto().0.into(),
+            // Nothing hung when it was made.
+            watch: Mutex::default(),
             answers: Mutex::new(Vec::with_capacity(ANSWERS)),
         })
     }
@@ -204,18 +214,23 @@ impl Entry {
             return None;
         }
         self.complete_upto.fetch_max(standing.complete_upto().0, Ordering::Relaxed);
+        Some(self.shown(standing.complete_upto()))
+    }
+
+    /// The overview, as of a place in the log up to which the inbox is known not to be behind.
+    pub fn shown(&self, cursor: Seq) -> Overview {
         let Overview { user, unread, unseen, views, cap, catalogue_version, reading, .. } = &self.overview;
-        Some(Overview {
+        Overview {
             user: *user,
             unread: *unread,
             unseen: *unseen,
             views: views.clone(),
             cap: *cap,
             types: self.types(),
-            cursor: standing.complete_upto(),
+            cursor,
             catalogue_version: *catalogue_version,
             reading: *reading,
-        })
+        }
     }
 
     /// The end of the log up to which the inbox is known not to be behind, as it is now.

@@ -4,6 +4,7 @@ mod marked;
 mod memory;
 mod same;
 mod tag;
+mod watch;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::view;
 
 pub use marked::Mark;
 pub use memory::{ANSWERS, Entry, Made, Memory, Stamp};
+pub use watch::{ASKED_EVERY, Shares, Watch, hung};
 
 /// How many readings there were.
 static READINGS: AtomicU64 = AtomicU64::new(0);

@@ -98,6 +98,16 @@ pub struct Metrics {
     pub bus_sent: Counter,
     /// Notices that other nodes sent and that did not arrive.
     pub bus_lost: Counter,
+    /// Overviews that were served by what hangs on the board, without a statement.
+    pub board_hits: Counter,
+    /// Overviews that were remembered, and of which the database was asked although there is a board.
+    pub board_misses: Counter,
+    /// 1 while what hangs on the board is believed, 0 while it is not, or there is none.
+    pub board_trusted: Gauge,
+    /// Seconds that commits took to take something off the board.
+    pub board_push_time: Histogram,
+    /// Overviews for which the board stood and the database did not.
+    pub overview_drift: Counter,
     /// Seconds that this node's clock is ahead of the database's.
     pub clock_skew: Gauge<f64, AtomicU64>,
     /// Database statements, without begin and commit, and without those of the bus.
@@ -122,6 +132,9 @@ impl Default for Metrics {
         let bus_lag = Gauge::default();
         let lag = "How long the newest own notice took there and back";
         registry.register_with_unit("bus_lag", lag, Unit::Seconds, bus_lag.clone());
+        let board_push_time = Histogram::new(SECONDS);
+        let push = "How long it took to take something off the board";
+        registry.register_with_unit("board_push", push, Unit::Seconds, board_push_time.clone());
         let clock_skew = Gauge::default();
         let skew = "How far this node's clock is ahead of the database's";
         registry.register_with_unit("clock_skew", skew, Unit::Seconds, clock_skew.clone());
@@ -159,6 +172,12 @@ impl Default for Metrics {
             bus_lag,
             bus_sent: of.counted("bus_sent", "Messages with notices to other nodes"),
             bus_lost: of.counted("bus_lost", "Notices of other nodes that did not arrive"),
+            board_hits: of.counted("board_hits", "Overviews served by the board"),
+            board_misses: of.counted("board_misses", "Overviews that the database was asked for beside the board"),
+            board_trusted: of.counted("board_trusted", "Whether the board is believed"),
+            board_push_time,
+            overview_drift: of
+                .counted("overview_drift", "Overviews for which the board stood and the database did not"),
             clock_skew,
             statements: of.counted("statements", "Database statements"),
             connections: of.counted("connections", "Database connections"),

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
@@ -135,8 +136,7 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args(["-s", name]).arg(self.child.id().to_string()).status();
-        assert!(sent.expect("there is kill").success());
+        signal(&self.child, name);
     }
 
     /// Whether it has ended by itself, for those who have something to do meanwhile.
@@ -178,6 +178,11 @@ impl Process {
     }
 }
 
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name]).arg(child.id().to_string()).status();
+    assert!(sent.expect("there is kill").success());
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -189,13 +194,16 @@ impl Drop for Process {
 pub struct Redis {
     port: u16,
     child: Child,
+    /// Where it keeps what it is told to save.
+    folder: TempDir,
 }
 
 impl Redis {
     /// A new one; nothing where there is no Redis on this machine, which is a failure if all is to be tested.
     pub async fn start() -> Option<Self> {
         let port = free_port();
-        let Some(child) = Self::spawn(port) else {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let Some(child) = Self::spawn(port, folder.path()) else {
             assert!(!everything_must_be_tested(), "redis-server cannot be started, and TIDINGS_TEST_ALL=1");
             #[expect(clippy::print_stderr, reason = "it tells whoever runs the tests what they left out")]
             {
@@ -204,13 +212,30 @@ impl Redis {
             return None;
         };
         wait_for(&format!("127.0.0.1:{port}")).await;
-        Some(Self { port, child })
+        Some(Self { port, child, folder })
     }
 
-    fn spawn(port: u16) -> Option<Child> {
+    fn spawn(port: u16, folder: &Path) -> Option<Child> {
         let mut command = Command::new("redis-server");
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().ok()
+        command.arg("--dir").arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).spawn().ok()
+    }
+
+    /// SIGSTOP.
+    pub fn stand_still(&self) {
+        signal(&self.child, "STOP");
+    }
+
+    /// SIGCONT.
+    pub fn go_on(&self) {
+        signal(&self.child, "CONT");
+    }
+
+    /// Runs a command; nothing where it fails.
+    pub async fn ask(&self, command: &[&str]) -> Option<redis::Value> {
+        let client = redis::Client::open(self.url()).expect("it is a URL");
+        let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+        redis::cmd(command[0]).arg(&command[1..]).query_async(&mut connection).await.ok()
     }
 
     pub fn url(&self) -> String {
@@ -222,7 +247,7 @@ impl Redis {
     }
 
     pub async fn start_again(&mut self) {
-        self.child = Self::spawn(self.port).expect("it starts again");
+        self.child = Self::spawn(self.port, self.folder.path()).expect("it starts again");
         wait_for(&format!("127.0.0.1:{}", self.port)).await;
     }
 }

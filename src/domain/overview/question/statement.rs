@@ -1,8 +1,8 @@
 //! The one statement that asks whether overviews still hold.
 
-use entity::ids::UserId;
+use entity::ids::{ChannelId, UserId};
 use entity::prelude::FromQueryResult;
-use sea_orm::{DbErr, QueryResult};
+use sea_orm::{ConnectionTrait, DbErr, QueryResult};
 
 use crate::app::App;
 use crate::clock::Millis;
@@ -11,6 +11,9 @@ use crate::domain::inbox::standing::{self, Reach, Standing};
 use crate::domain::overview::statement::{STAMP_COLUMNS, push_stamp};
 use crate::domain::tenant::Tenant;
 use crate::model::overview::Stamp;
+
+/// An instant that never comes.
+const NEVER: &str = "9223372036854775807";
 
 /// A row of it.
 #[derive(Debug)]
@@ -28,6 +31,16 @@ pub struct Inbox {
     pub stamp: Stamp,
     /// When something of the tenant last expired.
     pub expired_at: Millis,
+    /// When something does next; never, where there is no board.
+    pub expires_at: Millis,
+}
+
+/// A channel that somebody listens to; none where they listen to none, or to too many.
+#[derive(Debug, FromQueryResult)]
+pub struct Listener {
+    pub user_id: UserId,
+    pub channel_id: Option<ChannelId>,
+    pub subscription_count: i64,
 }
 
 /// The version of a sender's profile.
@@ -51,7 +64,7 @@ impl FromQueryResult for Row {
 /// Where the inboxes stand, when something of the tenant last expired, and a row for each sender.
 ///
 /// One probe of `inbox_item`'s key for a user besides those of their standing, one of `users` for each sender, and one of
-/// `notification_tenant_expires_at`.
+/// `notification_tenant_expires_at`, two where there is a board.
 pub fn question(
     app: &App,
     tenant: &Tenant,
@@ -63,13 +76,29 @@ pub fn question(
     sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(STAMP_COLUMNS);
     sql.push(", COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.expires_at <= ").bind(now).push(" ORDER BY n.expires_at DESC LIMIT 1), 0) AS expired_at");
-    sql.push(", 0 AS is_sender FROM (");
+    sql.push(", ");
+    if app.board.is_some() {
+        sql.push("COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
+        sql.push(" AND n.expires_at > ").bind(now).push(" ORDER BY n.expires_at LIMIT 1), ").push(NEVER).push(")");
+    } else {
+        sql.push(NEVER);
+    }
+    sql.push(" AS expires_at, 0 AS is_sender FROM (");
     standing::pad(&sql, &mut users);
     standing::push(&mut sql, tenant, &users, reach, &push_stamp);
     sql.push(") h");
     if !senders.is_empty() {
-        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.profile_version, 0, 0, 0, 1 FROM users s WHERE s.id")
+        sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.profile_version, 0, 0, 0, 0, 1 FROM users s WHERE s.id")
             .among(senders);
     }
+    sql
+}
+
+/// What users listen to, unless it is more than `most`: a range of `subscription`'s key for each.
+pub fn listeners(db: &impl ConnectionTrait, users: &[UserId], most: i64) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT u.id AS user_id, s.channel_id, u.subscription_count FROM users u ");
+    sql.push("LEFT JOIN subscription s ON s.user_id = u.id AND u.subscription_count <= ").bind(most);
+    sql.push(" WHERE u.id").among(users);
     sql
 }

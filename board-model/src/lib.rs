@@ -1,0 +1,425 @@
+//! The protocol of the board (`src/board`), small enough to be checked in every order of events.
+//!
+//! One inbox, whose version the database has. Nodes commit new versions, hang up tokens, remember what they read, and serve it for as
+//! long as the same token hangs; they read and raise the epoch as `src/board/epoch.rs` says. Redis may forget everything, be away for
+//! a node, and fail over to a copy that lags behind. What must never be: that a node serves a version older than one that was
+//! acknowledged.
+
+use std::hash::Hash;
+
+/// How long a reading of the epoch is relied on, in ticks.
+const TRUST: u8 = 1;
+
+/// How long an epoch is known before it is used.
+const QUIET: u8 = 3;
+
+/// No run of Redis.
+const NOWHERE: u8 = u8::MAX;
+
+/// What the nodes do otherwise than they should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// Nothing.
+    None,
+    /// They acknowledge what they have committed before it is taken down.
+    AcknowledgesFirst,
+    /// They ask the database, and then hang up a token for what it said.
+    AsksFirst,
+    /// They acknowledge as soon as they have raised the epoch.
+    DoesNotWait,
+    /// They use an epoch as soon as they know of it.
+    IsNotQuiet,
+    /// They believe whatever Redis they reach.
+    BelievesAny,
+}
+
+/// What is tried.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub flaw: Flaw,
+    pub writers: usize,
+    pub readers: usize,
+    /// How many ticks it lasts.
+    pub ticks: u8,
+    pub commits: u8,
+    /// How often something goes wrong with Redis.
+    pub faults: u8,
+    /// How often the epoch may be raised.
+    pub raises: usize,
+}
+
+/// A moment of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Moment {
+    now: u8,
+    version: u8,
+    /// The newest version that was acknowledged.
+    acknowledged: u8,
+    /// The run of Redis of each epoch so far; the last is the epoch.
+    epochs: Vec<u8>,
+    run: u8,
+    /// The token that hangs, for each epoch.
+    hung: Vec<Option<u8>>,
+    /// The same in the copy that lags behind.
+    copied: Vec<Option<u8>>,
+    tokens: u8,
+    commits: u8,
+    faults: u8,
+    nodes: Vec<Node>,
+    /// Whether a node has served what it must not.
+    pub is_wrong: bool,
+    /// Whether a node has served something that was changed since the beginning.
+    pub has_served: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    /// The run of Redis that it is connected to.
+    link: u8,
+    epoch: usize,
+    since: u8,
+    read_at: u8,
+    closed: (u8, u8),
+    has_failed: bool,
+    writing: Writing,
+    reading: Option<Reading>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Writing {
+    Nothing,
+    Committed(u8),
+    TakenDown(u8),
+}
+
+/// What it remembers, or is about to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Reading {
+    epoch: usize,
+    token: Option<u8>,
+    version: Option<u8>,
+}
+
+/// What may happen next; nodes by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    Tick,
+    /// Redis forgets everything.
+    Flush,
+    /// The copy gets what Redis has.
+    Copy,
+    /// The copy takes the place of Redis.
+    Failover,
+    /// A node looks at the epoch, and reaches Redis, or does not.
+    Look(usize, bool),
+    Commit(usize),
+    TakeDown(usize),
+    FailToTakeDown(usize),
+    Acknowledge(usize),
+    Hang(usize),
+    Ask(usize),
+    Serve(usize),
+}
+
+impl Node {
+    fn is_trusting(&self, moment: &Moment, flaw: Flaw) -> bool {
+        let is_of_this = moment.epochs[self.epoch] == self.link || flaw == Flaw::BelievesAny;
+        let quiet = if flaw == Flaw::IsNotQuiet { 0 } else { QUIET };
+        is_of_this && self.link == moment.run && moment.now < self.read_at + TRUST && moment.now >= self.since + quiet
+    }
+
+    fn is_closed(&self, now: u8, flaw: Flaw) -> bool {
+        (now >= self.closed.0 || flaw == Flaw::DoesNotWait) && now < self.closed.1
+    }
+
+    /// As `Known::note` does.
+    fn note(&mut self, epoch: usize, run: u8, now: u8) {
+        if self.epoch != epoch {
+            let next = (now + TRUST, self.read_at + QUIET);
+            let from = if next.0 <= self.closed.1 { self.closed.0 } else { next.0 };
+            (self.epoch, self.since, self.closed) = (epoch, now, (from, next.1));
+        }
+        self.read_at = now;
+        if run == NOWHERE {
+            self.closed.1 = now + QUIET;
+        }
+    }
+}
+
+impl Moment {
+    /// The beginning: all know the first epoch since just now, and one Redis.
+    pub fn first(trial: &Trial) -> Self {
+        let node = Node {
+            link: 0,
+            epoch: 0,
+            since: 0,
+            read_at: 0,
+            closed: (TRUST, QUIET),
+            has_failed: false,
+            writing: Writing::Nothing,
+            reading: None,
+        };
+        Self {
+            now: 0,
+            version: 0,
+            acknowledged: 0,
+            epochs: vec![0],
+            run: 0,
+            hung: vec![None],
+            copied: vec![None],
+            tokens: 0,
+            commits: trial.commits,
+            faults: trial.faults,
+            nodes: vec![node; trial.writers + trial.readers],
+            is_wrong: false,
+            has_served: false,
+        }
+    }
+
+    /// What may happen next.
+    pub fn events(&self, trial: &Trial) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.is_wrong {
+            return events;
+        }
+        if self.now < trial.ticks {
+            events.push(Event::Tick);
+        }
+        if self.faults > 0 {
+            if self.hung.iter().any(Option::is_some) {
+                events.push(Event::Flush);
+            }
+            events.push(Event::Failover);
+            // Once: it lags behind from then on.
+            if self.copied.iter().all(Option::is_none) && self.copied != self.hung {
+                events.push(Event::Copy);
+            }
+        }
+        for (place, node) in self.nodes.iter().enumerate() {
+            let is_new = node.read_at < self.now || node.epoch + 1 < self.epochs.len() || node.has_failed;
+            if is_new || node.link != self.run {
+                events.push(Event::Look(place, true));
+                if self.faults > 0 && place == 0 {
+                    events.push(Event::Look(place, false));
+                }
+            }
+            if place < trial.writers {
+                self.add_writing(&mut events, (place, node), trial);
+            } else {
+                self.add_reading(&mut events, (place, node), trial.flaw);
+            }
+        }
+        events
+    }
+
+    fn add_writing(&self, events: &mut Vec<Event>, (place, node): (usize, &Node), trial: &Trial) {
+        match node.writing {
+            Writing::Nothing if self.commits > 0 => events.push(Event::Commit(place)),
+            Writing::Nothing => {}
+            Writing::TakenDown(_) => events.push(Event::Acknowledge(place)),
+            Writing::Committed(version) => {
+                let is_first = trial.flaw == Flaw::AcknowledgesFirst && self.acknowledged < version;
+                if is_first || node.is_closed(self.now, trial.flaw) {
+                    events.push(Event::Acknowledge(place));
+                } else if self.now >= node.closed.0 && self.now < node.read_at + QUIET {
+                    let is_reached = node.link == self.run;
+                    let is_of_this = self.epochs[node.epoch] == node.link || trial.flaw == Flaw::BelievesAny;
+                    if is_reached && is_of_this {
+                        events.push(Event::TakeDown(place));
+                    }
+                    if !node.has_failed && (!is_reached || !is_of_this || self.faults > 0) {
+                        events.push(Event::FailToTakeDown(place));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_reading(&self, events: &mut Vec<Event>, (place, node): (usize, &Node), flaw: Flaw) {
+        let is_trusting = node.is_trusting(self, flaw);
+        match node.reading {
+            None if flaw == Flaw::AsksFirst => events.push(Event::Ask(place)),
+            None | Some(Reading { token: None, .. }) if is_trusting => events.push(Event::Hang(place)),
+            None | Some(Reading { token: None, .. }) => {}
+            Some(Reading { version: None, .. }) => events.push(Event::Ask(place)),
+            Some(reading) if is_trusting && reading.epoch == node.epoch => {
+                events.push(Event::Serve(place));
+            }
+            // Of an epoch that is no more.
+            Some(_) => {}
+        }
+    }
+
+    /// What comes of it; nothing where the trial ends there.
+    pub fn after(&self, event: Event, trial: &Trial) -> Option<Self> {
+        let mut next = self.clone();
+        match event {
+            Event::Tick => next.now += 1,
+            Event::Flush => {
+                next.faults -= 1;
+                next.hung.fill(None);
+            }
+            Event::Copy => next.copied.clone_from(&next.hung),
+            Event::Failover => {
+                next.faults -= 1;
+                next.run += 1;
+                next.hung.clone_from(&next.copied);
+            }
+            Event::Look(place, reaches) => next.look(place, reaches, trial.flaw),
+            Event::Commit(place) => {
+                next.commits -= 1;
+                next.version += 1;
+                next.nodes[place].writing = Writing::Committed(next.version);
+            }
+            Event::TakeDown(place) => {
+                let Writing::Committed(version) = next.nodes[place].writing else { return None };
+                let epoch = next.nodes[place].epoch;
+                next.hung[epoch] = None;
+                next.nodes[place].writing = Writing::TakenDown(version);
+            }
+            Event::FailToTakeDown(place) => {
+                let is_fault = next.nodes[place].link == next.run;
+                next.faults = next.faults.saturating_sub(u8::from(is_fault));
+                next.nodes[place].has_failed = true;
+            }
+            Event::Acknowledge(place) => next.acknowledge(place, trial.flaw),
+            Event::Hang(place) => next.hang(place),
+            Event::Ask(place) => {
+                let version = Some(next.version);
+                let node = &mut next.nodes[place];
+                let fresh = Reading { epoch: node.epoch, token: None, version: None };
+                node.reading = Some(Reading { version, ..node.reading.unwrap_or(fresh) });
+            }
+            Event::Serve(place) => next.serve(place),
+        }
+        (next.epochs.len() <= trial.raises + 1).then_some(next)
+    }
+
+    fn acknowledge(&mut self, place: usize, flaw: Flaw) {
+        let node = &mut self.nodes[place];
+        if let Writing::Committed(version) | Writing::TakenDown(version) = node.writing {
+            self.acknowledged = self.acknowledged.max(version);
+        }
+        // Or it is still to be taken down.
+        if flaw != Flaw::AcknowledgesFirst || matches!(node.writing, Writing::TakenDown(_)) {
+            node.writing = Writing::Nothing;
+        }
+    }
+
+    fn look(&mut self, place: usize, reaches: bool, flaw: Flaw) {
+        let (now, run) = (self.now, self.run);
+        if self.nodes[place].has_failed {
+            self.raise(place, NOWHERE);
+            self.nodes[place].has_failed = false;
+        } else {
+            let newest = self.epochs.len() - 1;
+            self.nodes[place].note(newest, self.epochs[newest], now);
+        }
+        if !reaches {
+            self.faults -= 1;
+        }
+        let link = if reaches { run } else { NOWHERE };
+        self.nodes[place].link = link;
+        let is_another = self.epochs.last() != Some(&link);
+        if is_another && !(reaches && flaw == Flaw::BelievesAny) {
+            self.raise(place, link);
+        }
+    }
+
+    fn raise(&mut self, place: usize, run: u8) {
+        self.epochs.push(run);
+        self.hung.push(None);
+        self.copied.push(None);
+        let (newest, now) = (self.epochs.len() - 1, self.now);
+        self.nodes[place].note(newest, run, now);
+    }
+
+    fn hang(&mut self, place: usize) {
+        let epoch = self.nodes[place].epoch;
+        let known = self.nodes[place].reading;
+        let token = self.hung[epoch].unwrap_or_else(|| {
+            self.tokens += 1;
+            self.tokens
+        });
+        self.hung[epoch] = Some(token);
+        let version = known.and_then(|reading| reading.version);
+        self.nodes[place].reading = Some(Reading { epoch, token: Some(token), version });
+    }
+
+    /// What is remembered is shown where its token hangs, and forgotten where it does not.
+    fn serve(&mut self, place: usize) {
+        let Some(Reading { epoch, token, version: Some(version) }) = self.nodes[place].reading else { return };
+        if self.hung[epoch] != token {
+            self.nodes[place].reading = None;
+            return;
+        }
+        self.is_wrong |= version < self.acknowledged;
+        self.has_served |= version > 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stateright::{Checker, Model, Property};
+
+    use super::*;
+
+    impl Model for Trial {
+        type State = Moment;
+        type Action = Event;
+
+        fn init_states(&self) -> Vec<Moment> {
+            vec![Moment::first(self)]
+        }
+
+        fn actions(&self, moment: &Moment, events: &mut Vec<Event>) {
+            events.extend(moment.events(self));
+        }
+
+        fn next_state(&self, moment: &Moment, event: Event) -> Option<Moment> {
+            moment.after(event, self)
+        }
+
+        fn properties(&self) -> Vec<Property<Self>> {
+            vec![
+                Property::always("nothing acknowledged is missing", |_, moment: &Moment| !moment.is_wrong),
+                Property::sometimes("a change is served by the board", |_, moment: &Moment| moment.has_served),
+            ]
+        }
+    }
+
+    fn trial(flaw: Flaw) -> Trial {
+        Trial { flaw, writers: 1, readers: 1, ticks: 5, commits: 1, faults: 1, raises: 2 }
+    }
+
+    fn checked(trial: Trial) {
+        let checked = trial.checker().threads(2).spawn_bfs().join();
+        eprintln!("{} moments", checked.unique_state_count());
+        checked.assert_properties();
+    }
+
+    #[test]
+    fn nothing_acknowledged_is_ever_missing() {
+        checked(trial(Flaw::None));
+        checked(Trial { commits: 2, raises: 1, ..trial(Flaw::None) });
+        checked(Trial { faults: 2, ticks: 4, ..trial(Flaw::None) });
+    }
+
+    #[test]
+    fn nor_with_more_nodes() {
+        checked(Trial { readers: 2, ticks: 4, ..trial(Flaw::None) });
+        checked(Trial { writers: 2, ticks: 4, ..trial(Flaw::None) });
+    }
+
+    #[test]
+    fn each_flaw_is_found() {
+        let flaws = [Flaw::AcknowledgesFirst, Flaw::AsksFirst, Flaw::DoesNotWait, Flaw::IsNotQuiet, Flaw::BelievesAny];
+        for flaw in flaws {
+            // One that uses an epoch too early needs another node to raise it.
+            let writers = if flaw == Flaw::IsNotQuiet { 2 } else { 1 };
+            let checked = Trial { writers, ticks: 4, ..trial(flaw) }.checker().threads(2).spawn_bfs().join();
+            let found = checked.discovery("nothing acknowledged is missing");
+            assert!(found.is_some(), "{flaw:?} is not found");
+        }
+    }
+}

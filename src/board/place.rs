@@ -1,0 +1,76 @@
+//! The places of the board, and which of them a change concerns.
+
+use entity::ids::{ChannelId, TenantId, UserId};
+
+use crate::hub::Notice;
+
+/// What hangs at a place. None hangs there twice.
+pub type Token = u64;
+
+/// Where a token hangs while nothing happens there that changes what an inbox shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Their inbox is changed, or something is put into it, or they listen to other channels, or are no user any more.
+    User(UserId),
+    /// The tenant's catalogue, a text, a profile is another, or something was amended.
+    Tenant(TenantId),
+    /// Something is published to a channel of this share.
+    Channels(TenantId, u8),
+}
+
+impl Place {
+    /// Of a channel.
+    pub fn of(tenant: TenantId, channel: ChannelId) -> Self {
+        Self::Channels(tenant, share(channel))
+    }
+
+    /// Under what its token is kept.
+    pub fn key(self, prefix: &str) -> String {
+        match self {
+            Self::User(user) => format!("{prefix}u{user}"),
+            Self::Tenant(tenant) => format!("{prefix}t{tenant}"),
+            Self::Channels(tenant, share) => format!("{prefix}c{tenant}.{share}"),
+        }
+    }
+}
+
+/// Which of its tenant's 256 shares a channel is of: they have a place each, which users who listen to one of its channels watch.
+pub fn share(channel: ChannelId) -> u8 {
+    channel.0.to_le_bytes()[0]
+}
+
+/// What is to be taken down for what a commit tells.
+pub fn concerned(notice: &Notice) -> impl Iterator<Item = Place> {
+    let Notice { tenant, channels, users, changed, items, listeners, erased, catalogue, doubtful, everybody, .. } =
+        notice;
+    let of_tenant = *catalogue || *doubtful || *everybody || !items.is_empty() || !erased.is_empty();
+    let users = [users, changed, listeners, erased].into_iter().flatten().map(|user| Place::User(*user));
+    let channels = channels.iter().map(|channel| Place::of(*tenant, *channel));
+    of_tenant.then_some(Place::Tenant(*tenant)).into_iter().chain(users).chain(channels)
+}
+
+#[cfg(test)]
+mod tests {
+    use entity::ids::Seq;
+
+    use super::*;
+
+    #[test]
+    fn what_changes_an_inbox_concerns_a_place() {
+        let of = |change: fn(&mut Notice)| {
+            let mut notice = Notice::of(TenantId(7));
+            change(&mut notice);
+            concerned(&notice).map(|place| place.key("")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of(|notice| notice.users = vec![UserId(1), UserId(2)]), "u1 u2");
+        assert_eq!(of(|notice| notice.changed = vec![UserId(1)]), "u1");
+        assert_eq!(of(|notice| notice.listeners = vec![UserId(1)]), "u1");
+        assert_eq!(of(|notice| notice.erased = vec![UserId(1)]), "t7 u1");
+        assert_eq!(of(|notice| notice.channels = vec![ChannelId(3), ChannelId(256)]), "c7.3 c7.0");
+        assert_eq!(of(|notice| notice.items = vec![Seq(9)]), "t7");
+        assert_eq!(of(|notice| notice.catalogue = true), "t7");
+        assert_eq!(of(|notice| notice.doubtful = true), "t7");
+        assert_eq!(of(|notice| notice.everybody = true), "t7");
+        assert_eq!(of(|notice| notice.seqs = vec![(Seq(1), Seq(2))]), "");
+    }
+}

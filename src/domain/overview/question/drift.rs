@@ -1,0 +1,44 @@
+//! Overviews for which the board stands, and perhaps the database does not.
+
+use std::sync::Arc;
+
+use super::board::holding;
+use super::known::{ENTRIES, Known};
+use crate::app::App;
+use crate::domain::inbox::standing::Reach;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::overview::Entry;
+
+/// A remembered overview, and what hung when the board was asked about it.
+pub type Stood = (Arc<Entry>, u64);
+
+/// Those that hold by the board, and then may not by the database. It may have been changed a moment ago, or only be said not to hold:
+/// something of another user's has expired.
+pub async fn doubtful(app: &App, tenant: &Tenant, entries: &[Arc<Entry>]) -> Result<Vec<Stood>> {
+    let Some(board) = &app.board else { return Ok(Vec::new()) };
+    let (now, mut doubtful) = (app.now(), Vec::new());
+    for entries in entries.chunks(ENTRIES) {
+        let standing = holding(board, tenant, entries, now).await;
+        if !standing.is_empty() {
+            let asked: Vec<&Arc<Entry>> = standing.iter().map(|(entry, _)| entry).collect();
+            let mut known = Known::default();
+            known.ask(app, tenant, &asked, Reach::End, now).await?;
+            doubtful.extend(standing.into_iter().filter(|(entry, _)| known.of(tenant, entry, now).is_none()));
+        }
+    }
+    Ok(doubtful)
+}
+
+/// How many of them still hold by the board, by the same that hung then.
+pub async fn still_standing(app: &App, tenant: &Tenant, stood: &[Stood]) -> usize {
+    let Some(board) = &app.board else { return 0 };
+    let mut count = 0;
+    for stood in stood.chunks(ENTRIES) {
+        let entries: Vec<Arc<Entry>> = stood.iter().map(|(entry, _)| entry.clone()).collect();
+        let standing = holding(board, tenant, &entries, app.now()).await;
+        let is_same = |(one, by): &Stood| standing.iter().any(|(other, hung)| Arc::ptr_eq(one, other) && by == hung);
+        count += stood.iter().filter(|of| is_same(of)).count();
+    }
+    count
+}

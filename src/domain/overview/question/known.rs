@@ -1,0 +1,99 @@
+//! What the database says of overviews that are remembered.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use entity::ids::{Seq, UserId};
+use entity::prelude::{Among, EntityTrait, LIST, QueryFilter, QuerySelect};
+use entity::user::{Column, Entity as User};
+
+use super::statement::{Inbox, Row, Sender, question};
+use crate::app::App;
+use crate::clock::Millis;
+use crate::domain::inbox::standing::{Reach, Standing};
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::overview::{Entry, Overview, Stamp};
+
+/// Overviews that are asked of in one statement.
+pub const ENTRIES: usize = 256;
+
+/// What overviews may have changed by.
+pub struct Known {
+    users: HashMap<UserId, (Standing, Stamp)>,
+    /// Versions of their rows.
+    senders: HashMap<UserId, i64>,
+    /// When something of the tenant last expired.
+    expired_at: Millis,
+    /// When something does next.
+    pub expires_at: Millis,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { users: HashMap::new(), senders: HashMap::new(), expired_at: 0, expires_at: Millis::MAX }
+    }
+}
+
+impl Known {
+    /// As far as the log went.
+    pub fn end(&self) -> Seq {
+        self.users.values().map(|(standing, _)| standing.complete_upto()).max().unwrap_or_default()
+    }
+
+    /// Asks the database about some overviews, besides what is known already.
+    pub async fn ask(
+        &mut self,
+        app: &App,
+        tenant: &Tenant,
+        entries: &[&Arc<Entry>],
+        reach: Reach,
+        now: Millis,
+    ) -> Result<()> {
+        for entries in entries.chunks(ENTRIES) {
+            let users: BTreeSet<UserId> = entries.iter().map(|entry| entry.overview.user).collect();
+            let senders: BTreeSet<UserId> =
+                entries.iter().flat_map(|entry| &entry.senders).map(|(id, _)| *id).collect();
+            let senders = Vec::from_iter(senders);
+            let (senders, more) = senders.split_at(senders.len().min(LIST));
+            let question = question(app, tenant, (Vec::from_iter(users), senders), reach, now);
+            for row in question.rows(&app.db.read).await? {
+                match row {
+                    Row::Sender(Sender { id, version }) => drop(self.senders.insert(id, version)),
+                    Row::Inbox(Inbox { standing, stamp, expired_at, expires_at }) => {
+                        tenant.saw(standing.complete_upto());
+                        self.expired_at = self.expired_at.max(expired_at);
+                        self.expires_at = self.expires_at.min(expires_at);
+                        self.users.insert(standing.user, (standing, stamp));
+                    }
+                }
+            }
+            for senders in more.chunks(LIST) {
+                self.ask_of(app, senders).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The versions of senders alone.
+    async fn ask_of(&mut self, app: &App, senders: &[UserId]) -> Result<()> {
+        let versions = User::find().filter(Column::Id.among(&app.db.read, senders)).select_only();
+        let versions = versions.column(Column::Id).column(Column::ProfileVersion).into_tuple::<(UserId, i64)>();
+        self.senders.extend(versions.all(&app.db.read).await?);
+        Ok(())
+    }
+
+    /// The overview of an entry, where it still holds. A clock that went back would show again what has expired.
+    pub fn of(&self, tenant: &Tenant, entry: &Entry, now: Millis) -> Option<Overview> {
+        let has_expired = entry.read_at < self.expired_at || now < entry.read_at;
+        let senders_are_same = entry.senders.iter().all(|(sender, version)| self.senders.get(sender) == Some(version));
+        if has_expired || !senders_are_same {
+            return None;
+        }
+        let (standing, stamp) = self.users.get(&entry.overview.user)?;
+        if !standing.is_behind() && standing.complete_upto() < entry.complete_upto() {
+            tenant.went_back(standing.complete_upto());
+        }
+        entry.at(standing, *stamp)
+    }
+}
