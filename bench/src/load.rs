@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Request, header};
+use hyper::header::{self, HeaderValue};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -22,20 +23,30 @@ pub struct Ask {
     path: String,
     token: Option<String>,
     body: Option<Bytes>,
+    known: Option<HeaderValue>,
 }
 
 impl Ask {
     pub fn get(path: impl Into<String>) -> Self {
-        Self { path: path.into(), token: None, body: None }
+        Self { path: path.into(), token: None, body: None, known: None }
     }
 
     pub fn graphql(token: &str, body: &Value) -> Self {
-        let body = Some(body.to_string().into());
-        Self { path: "/graphql".into(), token: Some(format!("Bearer {token}")), body }
+        Self::post("/graphql", body).by(token)
     }
 
     pub fn post(path: impl Into<String>, body: &Value) -> Self {
-        Self { path: path.into(), token: None, body: Some(body.to_string().into()) }
+        Self { body: Some(body.to_string().into()), ..Self::get(path) }
+    }
+
+    /// The same with a token.
+    pub fn by(self, token: &str) -> Self {
+        Self { token: Some(format!("Bearer {token}")), ..self }
+    }
+
+    /// The same, unless the answer is still the one of this tag.
+    pub fn unless(self, known: HeaderValue) -> Self {
+        Self { known: Some(known), ..self }
     }
 
     /// The same to another door.
@@ -48,6 +59,9 @@ impl Ask {
         let mut request = Request::builder().uri(&self.path).header(header::HOST, address);
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token);
+        }
+        if let Some(known) = &self.known {
+            request = request.header(header::IF_NONE_MATCH, known);
         }
         if self.body.is_some() {
             request = request.method("POST").header(header::CONTENT_TYPE, "application/json");
@@ -92,12 +106,16 @@ impl Client {
         Ok(Self { address: address.to_string(), sender })
     }
 
-    /// The body of the answer to a request that succeeded.
+    /// The body of the answer to a request that succeeded; an empty one where the answer is still as it is known.
     async fn ask(&mut self, ask: &Ask) -> Result<Bytes> {
         self.sender.ready().await?;
         let answer = self.sender.send_request(ask.request(&self.address)).await?;
         let status = answer.status();
         let body = answer.into_body().collect().await?.to_bytes();
+        if ask.known.is_some() {
+            let is_known = status == StatusCode::NOT_MODIFIED;
+            return if is_known { Ok(body) } else { Err(format!("{status}, and it is known already").into()) };
+        }
         if !status.is_success() || body.starts_with(b"{\"errors\"") || body.starts_with(b"{\"data\":null,\"errors\"") {
             return Err(format!("{status}: {}", String::from_utf8_lossy(&body)).into());
         }
@@ -116,6 +134,14 @@ impl Client {
 /// The answer to one request over a connection of its own.
 pub async fn once(address: SocketAddr, ask: &Ask) -> Result<Bytes> {
     Client::connect(address).await?.ask(ask).await
+}
+
+/// The tag of the answer to a request.
+pub async fn tag(address: SocketAddr, ask: &Ask) -> Result<HeaderValue> {
+    let mut client = Client::connect(address).await?;
+    client.sender.ready().await?;
+    let answer = client.sender.send_request(ask.request(&client.address)).await?;
+    Ok(answer.headers().get(header::ETAG).ok_or_else(|| format!("{} without a tag", answer.status()))?.clone())
 }
 
 /// Asks a contender in turn for all that there is to ask.

@@ -32,6 +32,8 @@ pub type Result<T, E = BoxedError> = std::result::Result<T, E>;
 enum Command {
     /// The overview, against its limit and three designs of notification tables.
     Overview(Plan),
+    /// Overviews of which nothing is new, also by their tags; with a board on the Redis at `BENCH_REDIS_URL`, too.
+    Poll(Plan),
     /// The overview of users with very much, against that of an ordinary one.
     Large(Plan),
     /// A list of 20, against its limit.
@@ -89,6 +91,9 @@ pub struct Ground {
     /// URL of a PostgreSQL database for the data; SQLite in target/bench where it is not given.
     #[arg(long, env = "BENCH_DATABASE_URL", hide_env_values = true)]
     database: Option<String>,
+    /// URL of the Redis that a board hangs in.
+    #[arg(long, env = "BENCH_REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
+    redis: String,
     /// The server; where it is not given, it is built with the profile `dist`.
     #[arg(long)]
     server: Option<std::path::PathBuf>,
@@ -98,6 +103,7 @@ pub struct Ground {
 async fn main() -> Result<()> {
     let (what, plan): (&[&'static str], Plan) = match Command::parse() {
         Command::Overview(plan) => (&["overview"], plan),
+        Command::Poll(plan) => (&["poll"], plan),
         Command::Large(plan) => (&["large"], plan),
         Command::List(plan) => (&["list"], plan),
         Command::Mark(plan) => (&["mark"], plan),
@@ -107,9 +113,10 @@ async fn main() -> Result<()> {
         Command::Rules(plan) => (&["rules"], plan),
         Command::Delivery(plan) => (&["delivery"], plan),
         Command::Start(plan) => (&["start"], plan),
-        Command::All(plan) => {
-            (&["overview", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"], plan)
-        }
+        Command::All(plan) => (
+            &["overview", "poll", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"],
+            plan,
+        ),
         Command::Report { check } => return report::run(check),
         Command::Gate { ground, accept } => return gate::run(&ground, accept).await,
         Command::Contender(options) => return contender::serve(options).await,

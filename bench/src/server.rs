@@ -86,6 +86,18 @@ impl Server {
         Ok(value.ok_or_else(|| format!("/metrics does not tell {name}"))?.parse()?)
     }
 
+    /// Waits until a figure of `/metrics` is this.
+    pub async fn until(&self, name: &str, value: f64) -> Result<()> {
+        let until = Instant::now() + Duration::from_mins(1);
+        while (self.metric(name).await? - value).abs() > f64::EPSILON {
+            if Instant::now() > until {
+                return Err(format!("{name} is not {value} after a minute").into());
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     pub async fn statements(&self) -> Result<f64> {
         self.metric("tidings_statements_total").await
     }

@@ -7,9 +7,10 @@ pub mod list;
 mod live;
 pub mod mark;
 pub mod overview;
+pub mod poll;
 pub mod rules;
 pub mod send;
-mod start;
+pub mod start;
 mod visit;
 
 pub use comparison::Comparison;
@@ -43,6 +44,7 @@ pub const CONNECTIONS: usize = 16;
 pub async fn run(what: &str, place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     match what {
         "overview" => overview::run(place, plan).await,
+        "poll" => poll::run(place, plan).await,
         "large" => large::run(place, plan).await,
         "list" => list::run(place, plan).await,
         "mark" => mark::run(place, plan).await,

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use super::All;
 use crate::figures::{Case, named, number};
-use crate::work::{ANEW, BARE, LIMIT, TIDINGS as OURS, delivery, rules};
+use crate::work::poll::called::{BOARD, NEAR, UNCHANGED};
+use crate::work::{ANEW, BARE, LIMIT, TIDINGS as OURS, delivery, rules, start};
 
 /// How a case is judged.
 enum Judged {
@@ -140,25 +141,51 @@ fn of_delivery(database: &'static str) -> Vec<Row> {
 /// What is asked of processor time, of server and database, against the limit.
 fn of_limit(database: &'static str) -> Vec<Row> {
     let place = if database == SQLITE { "CPU against the limit on SQLite" } else { "CPU against the limit" };
-    let row = |title: &str, what, case, of| {
+    let row = |title: &str, (what, case), of, (must, aim)| {
         let judged = Judged::Ratio { figure: named::CPU, of, to: LIMIT };
-        Row {
-            title: format!("{place}: {title}").into(),
-            what,
-            database,
-            case,
-            judged,
-            better: Better::Less,
-            must: 3.0,
-            aim: 2.0,
-        }
+        let title = format!("{place}: {title}").into();
+        Row { title, what, database, case, judged, better: Better::Less, must, aim }
     };
     vec![
-        row("an overview", "overview", MANY, OURS),
-        row("an overview, read anew", "overview", MANY, ANEW),
-        row("a list of 20", "list", LIST, OURS),
-        row("a mark of one", "mark", MARK, OURS),
-        row("a message to one", "send", SEND, OURS),
+        row("an overview", ("overview", MANY), OURS, (1.5, 1.0)),
+        row("an overview, read anew", ("overview", MANY), ANEW, (3.0, 2.0)),
+        row("a list of 20", ("list", LIST), OURS, (3.0, 2.0)),
+        row("a mark of one", ("mark", MARK), OURS, (3.0, 2.0)),
+        row("a message to one", ("send", SEND), OURS, (3.0, 2.0)),
+    ]
+}
+
+/// What is asked of polls.
+fn of_polls() -> Vec<Row> {
+    let row = |title: &'static str, database, case, of, (must, aim)| {
+        let judged = Judged::Value { figure: named::SERVER, of };
+        Row { title: title.into(), what: "poll", database, case, judged, better: Better::Less, must, aim }
+    };
+    let statements = Judged::Value { figure: named::STATEMENTS, of: OURS };
+    vec![
+        row("304 for an overview, CPU of the server, µs", PG, NEAR, UNCHANGED, (60.0, 40.0)),
+        row("304 for an overview on SQLite, CPU of the server, µs", SQLITE, NEAR, UNCHANGED, (60.0, 40.0)),
+        row("an overview from the board, CPU of the server, µs", PG, BOARD, OURS, (110.0, 90.0)),
+        Row {
+            must: 0.001,
+            aim: 0.0,
+            judged: statements,
+            ..row("an overview from the board, statements", PG, BOARD, OURS, (0.0, 0.0))
+        },
+        row("304 from the board, CPU of the server, µs", PG, BOARD, UNCHANGED, (60.0, 40.0)),
+    ]
+}
+
+/// What is asked of a server that does nothing.
+fn of_rest() -> Vec<Row> {
+    let row = |title: &'static str, figure, (must, aim)| {
+        let judged = Judged::Value { figure, of: start::called::AGAIN };
+        let (title, case) = (title.into(), start::called::START);
+        Row { title, what: "start", database: SQLITE, case, judged, better: Better::Less, must, aim }
+    };
+    vec![
+        row("idle memory, MiB", named::MEMORY, (25.0, 18.0)),
+        row("the binary (`dist`), MB", start::called::SIZE, (28.0, 22.0)),
     ]
 }
 
@@ -231,7 +258,7 @@ fn rows() -> Vec<Row> {
             (
                 "64 clients sending messages, against 64 of pgbench inserting the rows",
                 (OURS, "pgbench, bare INSERTs"),
-                (0.5, 1.0),
+                (0.7, 1.0),
             ),
         ),
         Row {
@@ -244,15 +271,15 @@ fn rows() -> Vec<Row> {
             must: 4.0,
             aim: 2.5,
         },
-        socket("5,000 sockets: CPU of an item's delivery, µs", delivery, "items", (25.0, 12.0)),
-        socket("5,000 sockets: CPU of an overview's delivery, µs", delivery, "overviews", (25.0, 12.0)),
+        socket("5,000 sockets: CPU of an item's delivery, µs", delivery, "items", (14.0, 10.0)),
+        socket("5,000 sockets: CPU of an overview's delivery, µs", delivery, "overviews", (14.0, 10.0)),
         socket(
             "5,000 sockets: CPU of a delivery where both are wanted, µs",
             delivery,
             "items and overviews",
-            (25.0, 12.0),
+            (14.0, 10.0),
         ),
-        socket("5,000 sockets: memory a socket, KiB", "KiB a socket", "items and overviews", (20.0, 10.0)),
+        socket("5,000 sockets: memory a socket, KiB", "KiB a socket", "items and overviews", (12.0, 9.0)),
     ]
 }
 
@@ -286,6 +313,8 @@ fn all_rows() -> impl Iterator<Item = Row> {
     rows()
         .into_iter()
         .chain([PG, SQLITE].into_iter().flat_map(of_limit))
+        .chain(of_polls())
+        .chain(of_rest())
         .chain([PG, SQLITE].into_iter().flat_map(of_rules))
         .chain([PG, SQLITE].into_iter().flat_map(of_delivery))
 }

@@ -8,7 +8,13 @@ use crate::server::Server;
 use crate::{Place, Plan, Result, machine};
 
 const READY: &str = "ms until ready";
-const SIZE: &str = "binary MB";
+
+/// What its case, a contender and a figure are called.
+pub mod called {
+    pub const START: &str = "a start";
+    pub const AGAIN: &str = "again, over SQLite";
+    pub const SIZE: &str = "binary MB";
+}
 
 /// After which memory is read.
 const IDLE: Duration = Duration::from_secs(2);
@@ -17,7 +23,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let folder = crate::place::root().join("target/bench");
     let empty = folder.join("empty.db");
     let url = format!("sqlite://{}?mode=rwc", empty.display());
-    let mut all = ["the first time, over SQLite", "again, over SQLite", "over the data"].map(Measured::new);
+    let mut all = ["the first time, over SQLite", called::AGAIN, "over the data"].map(Measured::new);
     let size = std::fs::metadata(&place.binary)?.len() as f64 / 1e6;
     for _ in 0..plan.rounds {
         for file in ["empty.db", "empty.db-wal", "empty.db-shm"] {
@@ -29,8 +35,8 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
             measured.add(READY, start.elapsed().as_secs_f64() * 1e3);
             tokio::time::sleep(IDLE).await;
             measured.add(named::MEMORY, machine::memory(server.pid())? / 1024.0);
-            measured.add(SIZE, size);
+            measured.add(called::SIZE, size);
         }
     }
-    Ok(vec![Case { name: "a start".into(), contenders: all.into() }])
+    Ok(vec![Case { name: called::START.into(), contenders: all.into() }])
 }

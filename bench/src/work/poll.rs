@@ -1,0 +1,62 @@
+//! Polls: overviews of which a client knows already all that they say.
+
+use super::comparison::{CLIENTS, agree};
+use super::overview::{OVERVIEW, readers, said};
+use super::{CONNECTIONS, present};
+use crate::contest::{Contender, Work, hold};
+use crate::data::Scene;
+use crate::figures::Case;
+use crate::load::{Ask, Load, tag};
+use crate::server::{Server, token};
+use crate::{Place, Plan, Result};
+use tidings::auth::Role;
+
+/// What cases and contenders are called.
+pub mod called {
+    pub const NEAR: &str = "polls, 64 clients";
+    pub const BOARD: &str = "polls with a board, 64 clients";
+    /// By GET with the tag of what they know.
+    pub const UNCHANGED: &str = "Tidings, 304";
+}
+
+/// Over PostgreSQL a second time with a board, without which no other node may run over the same database meanwhile.
+pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
+    let mut cases = vec![polled(place, plan, called::NEAR, &[]).await?];
+    if place.is_postgres() {
+        let settings = [("REDIS_URL", plan.ground.redis.as_str()), ("TIDINGS_BOARD", "1")];
+        cases.push(polled(place, plan, called::BOARD, &settings).await?);
+    }
+    Ok(cases)
+}
+
+async fn polled(place: &Place, plan: &Plan, name: &str, settings: &[(&str, &str)]) -> Result<Case> {
+    let scene = place.scene("main");
+    let tidings = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, settings).await?;
+    let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
+    let mut contenders = readers(scene, &tidings, &others);
+    agree(&contenders, said).await?;
+    if !settings.is_empty() {
+        tidings.until("tidings_board_trusted", 1.0).await?;
+    }
+    contenders.push(Contender::new(called::UNCHANGED, &tidings, unchanged(scene, &tidings).await?));
+    let load = Load::Sustained { clients: CLIENTS, seconds: plan.seconds };
+    hold(place, plan, Work { name, load, reset: &[] }, &contenders).await
+}
+
+/// The same overviews by GET, each with the tag of the answer before.
+async fn unchanged(scene: &Scene, tidings: &Server) -> Result<Vec<Ask>> {
+    let mut asks = Vec::new();
+    for place in present(scene) {
+        let ask = Ask::get(format!("/graphql?query={}", escaped(OVERVIEW)));
+        let ask = ask.by(&token(scene.code, &format!("u{place}"), Role::User));
+        let known = tag(tidings.address, &ask).await?;
+        asks.push(ask.unless(known));
+    }
+    Ok(asks)
+}
+
+/// As a value of a query: each byte that is no letter and no digit by its number.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte).into() } else { format!("%{byte:02X}") };
+    text.bytes().map(byte).collect()
+}
