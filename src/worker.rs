@@ -72,7 +72,7 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
     if let Some(bus) = bus(app).await? {
         let app = app.clone();
         loops.spawn(async move {
-            if let Err(error) = bus.run(&app.hub, &app.metrics).await {
+            if let Err(error) = bus.run(&app.hub, &app.pulse, &app.metrics).await {
                 tracing::error!(cause = error.told(), "the bus between nodes cannot be used");
             }
         });

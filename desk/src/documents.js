@@ -10,7 +10,10 @@ const TYPE = `code title group icon position readPolicy mandatory ttlSeconds ui 
 
 // What all pages begin with.
 export const Types = `query Types { messageTypes { code title icon template { title body link } } }`;
-export const Groups = `query Groups { userGroups { code title memberCount } }`;
+export const Groups = `query Groups { userGroups { id code title memberCount } }`;
+export const Members = `query Members($group: ID!, $after: String) {
+  node(id: $group) { ... on UserGroup { id members(first: 50, after: $after) { nodes { id name } ${PAGE} } } }
+}`;
 export const SearchUsers = `query SearchUsers($text: String!) { searchUsers(text: $text, first: 10) { id name locale } }`;
 
 // Compose.
@@ -133,5 +136,6 @@ export const Audit = `query Audit($filter: AuditFilter, $first: Int, $after: Str
   auditLog(filter: $filter, first: $first, after: $after) { nodes { at action count subject subjectKind actor { ${ACTOR} } } ${PAGE} }
 }`;
 export const Status = `query Status {
-  serviceStatus { version now healthy sessionCount sentLastMinute sentLastHour scheduled { count exact } nextScheduledAt overdueSeconds }
+  serviceStatus { version now healthy sentLastMinute sentLastHour scheduled { count exact } nextScheduledAt overdueSeconds
+    nodes { name version startedAt heardAt sessionCount syncsLastMinute errorsLastMinute } bus { connected lagSeconds } }
 }`;

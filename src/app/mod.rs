@@ -1,7 +1,6 @@
 //! All that an operation may use.
 
 mod caches;
-mod connected;
 mod keeper;
 
 use std::sync::Arc;
@@ -17,15 +16,15 @@ use crate::config::{Config, DatabaseConfig};
 use crate::database::{self, Database};
 use crate::egress::Egress;
 use crate::error::Result;
-use crate::hub::Hub;
+use crate::hub::{About, Hub};
 use crate::mail::Mail;
 use crate::push::Push;
 use crate::source::Sources;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::pulse::Pulse;
 use crate::vault::Vault;
 use crate::wechat::WeChat;
 pub use caches::Caches;
-pub use connected::Connected;
 use keeper::Keeper;
 
 /// Which Tidings this is.
@@ -67,8 +66,8 @@ pub struct App {
     _keeper: Option<Keeper>,
     /// Tells sessions, here and on other nodes, that there is news.
     pub hub: Arc<Hub>,
-    /// How many sessions tenants have open on this node.
-    pub connected: Connected,
+    /// What tenants do on this node.
+    pub pulse: Pulse,
     /// What the server counts of itself.
     pub metrics: Metrics,
 }
@@ -110,7 +109,7 @@ impl App {
         });
         let agreed = Agreed::new(clock.clone(), db.backend() != DbBackend::Sqlite);
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
-        let hub = Arc::new(Hub::new(has_bus));
+        let hub = Arc::new(Hub::new(has_bus, About::here(VERSION, agreed.now())));
         db.tells(hub.clone());
         let (board, keeper) = kept(&config, &mut db, &metrics).await?;
         let app = Arc::new(Self {
@@ -131,7 +130,7 @@ impl App {
             board,
             _keeper: keeper,
             hub,
-            connected: Connected::default(),
+            pulse: Pulse::default(),
             metrics,
         });
         app.compare_clocks().await?;

@@ -9,10 +9,11 @@ use chrono_tz::Tz;
 use entity::ids::UserId;
 use futures_util::FutureExt;
 
-use super::channel::{Group, Groups, TopicSubscription, TopicSubscriptions};
+use super::channel::{TopicSubscription, TopicSubscriptions};
 use super::connection::{Paging, Walked, by_channel, names};
 use super::context::{Call, STAFF};
 use super::event::NOBODY;
+use super::group::{Group, Groups};
 use super::hours::{DigestTime, QuietHours};
 use super::inbox::{InboxFilter, InboxItem, Items, inbox_page};
 use super::overview::{Overview, etag as overview_etag, wish};

@@ -1,20 +1,15 @@
-//! Subscriptions, follows and groups.
-
-use entity::audit_entry;
-use std::collections::HashMap;
-use std::sync::Arc;
+//! Subscriptions and follows.
 
 use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result, SimpleObject};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use entity::audit_entry;
 use entity::ids::{ChannelId, UserId};
 use futures_util::FutureExt;
-use tokio::sync::OnceCell;
 
 use super::account::Subject;
-use super::catalogue::DeletePayload;
 use super::connection::names;
-use super::context::{Call, STAFF, different};
+use super::context::Call;
 use super::scalars::{Instant, int};
 use super::user::User;
 use crate::auth::Role;
@@ -127,136 +122,6 @@ impl TopicSubscription {
     async fn created_at(&self) -> Instant {
         self.of.created_at.into()
     }
-}
-
-/// Groups that were asked for together, whose members are counted together.
-#[derive(Default)]
-pub struct Groups {
-    channels: Vec<ChannelId>,
-    counts: OnceCell<HashMap<ChannelId, i64>>,
-}
-
-impl Groups {
-    /// As a list for clients.
-    pub fn list(groups: Vec<channel::Group>) -> Vec<Group> {
-        let siblings = Arc::new(Self { channels: groups.iter().map(|of| of.channel).collect(), ..Self::default() });
-        groups.into_iter().map(|of| Group { of, siblings: siblings.clone() }).collect()
-    }
-}
-
-/// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
-pub struct Group {
-    of: channel::Group,
-    siblings: Arc<Groups>,
-}
-
-impl Group {
-    /// One by itself.
-    pub fn alone(of: channel::Group) -> Self {
-        let siblings = Arc::new(Groups { channels: vec![of.channel], ..Groups::default() });
-        Self { of, siblings }
-    }
-}
-
-/// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
-#[Object(name = "UserGroup")]
-impl Group {
-    /// Opaque.
-    pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(seal::Kind::Group, 0, self.of.channel.0))
-    }
-
-    /// The partner's own name of it; 1 to 128 characters.
-    async fn code(&self) -> &str {
-        &self.of.code
-    }
-
-    /// For people.
-    async fn title(&self) -> Option<&str> {
-        self.of.title.as_deref()
-    }
-
-    /// How many users are in it now.
-    async fn member_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        let app = Call::of(ctx).app;
-        let count = || channel::member_counts(app, &self.siblings.channels);
-        let counts = self.siblings.counts.get_or_try_init(count).await?;
-        Ok(int(counts.get(&self.of.channel).copied().unwrap_or_default()))
-    }
-}
-
-#[derive(Default)]
-pub struct GroupQuery;
-
-#[Object]
-impl GroupQuery {
-    /// The tenant's groups, by code. Any role.
-    async fn user_groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
-        let call = Call::of(ctx);
-        Ok(Groups::list(channel::groups(call.app, call.tenant).await?))
-    }
-}
-
-#[derive(Default)]
-pub struct GroupMutation;
-
-#[Object]
-impl GroupMutation {
-    /// Makes a group, or gives it another title. SERVICE, ADMIN.
-    async fn save_user_group(
-        &self,
-        ctx: &Context<'_>,
-        #[graphql(desc = "1 to 128 characters; the group with this code is changed, or made.")] code: String,
-        #[graphql(desc = "For people; 1 to 256 characters. None where it is left out.")] title: Option<String>,
-    ) -> Result<Group> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits(ctx, audit_entry::Subject::Group, &[&code]);
-        Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
-    }
-
-    /// Users hear what is sent to the group from now on. Where it fails, some may be in the group already, and the same call
-    /// again adds the rest. SERVICE, ADMIN.
-    async fn add_user_group_members(
-        &self,
-        ctx: &Context<'_>,
-        #[graphql(desc = "Which group.")] code: String,
-        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
-    ) -> Result<Group> {
-        let call = Call::by(ctx, STAFF)?;
-        let users = strings(users);
-        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), different(&users));
-        Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &users).await?))
-    }
-
-    /// Users no longer hear what is sent to the group; what was sent before is theirs. SERVICE, ADMIN.
-    async fn remove_user_group_members(
-        &self,
-        ctx: &Context<'_>,
-        #[graphql(desc = "Which group.")] code: String,
-        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
-    ) -> Result<Group> {
-        let call = Call::by(ctx, STAFF)?;
-        let users = strings(users);
-        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), different(&users));
-        Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &users).await?))
-    }
-
-    /// Ends a group with its memberships and subscriptions; what was sent to it before is its members'. SERVICE, ADMIN.
-    async fn delete_user_group(
-        &self,
-        ctx: &Context<'_>,
-        #[graphql(desc = "Which group.")] code: String,
-    ) -> Result<DeletePayload> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits(ctx, audit_entry::Subject::Group, &[&code]);
-        let deleted = channel::delete_group(call.app, call.tenant, &code).await?;
-        let id = |of: ChannelId| ID(call.tenant.seal.close(seal::Kind::Group, 0, of.0));
-        Ok(DeletePayload { deleted_id: deleted.map(id) })
-    }
-}
-
-fn strings(ids: Vec<ID>) -> Vec<String> {
-    ids.into_iter().map(|id| id.0).collect()
 }
 
 /// Which actions on a target to hear of.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use async_graphql::parser::types::{OperationDefinition, OperationType, Selection};
 use async_graphql::{Response, Value};
+use entity::ids::TenantId;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
@@ -57,6 +58,7 @@ impl Operation {
 #[derive(Debug)]
 pub struct Flight {
     app: Arc<App>,
+    tenant: Option<TenantId>,
     operation: Operation,
     began_at: Instant,
     code: String,
@@ -65,13 +67,19 @@ pub struct Flight {
 
 impl Flight {
     /// Begun with a place among the requests under way, which a subscription gives up again.
-    pub fn new(app: &Arc<App>, operation: Operation, began_at: Instant, permit: OwnedSemaphorePermit) -> Self {
+    pub fn new(
+        app: &Arc<App>,
+        viewer: Option<&Viewer>,
+        operation: Operation,
+        (began_at, permit): (Instant, OwnedSemaphorePermit),
+    ) -> Self {
         let passes = operation.kind != OperationType::Subscription;
         if passes {
             app.metrics.in_flight.inc();
         }
         let code = "CANCELLED".into();
-        Self { app: app.clone(), operation, began_at, code, _permit: passes.then_some(permit) }
+        let tenant = viewer.map(|viewer| viewer.tenant.id);
+        Self { app: app.clone(), tenant, operation, began_at, code, _permit: passes.then_some(permit) }
     }
 
     /// One of its answers, of which the last says what came of it.
@@ -95,7 +103,7 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let Self { app, operation, began_at, code, .. } = self;
+        let Self { app, tenant, operation, began_at, code, .. } = self;
         let is_short = operation.kind != OperationType::Subscription;
         if is_short {
             app.metrics.in_flight.dec();
@@ -104,6 +112,7 @@ impl Drop for Flight {
             "OK".clone_into(code);
         }
         app.metrics.answered(&operation.name, operation.kind(), code, is_short.then(|| began_at.elapsed()));
+        count(app, *tenant, code);
     }
 }
 
@@ -111,6 +120,7 @@ impl Drop for Flight {
 pub fn refused(app: &App, viewer: Option<&Viewer>, response: &Response) {
     let code = code(response);
     app.metrics.answered("none", "none", &code, None);
+    count(app, viewer.map(|viewer| viewer.tenant.id), &code);
     if code == "RATE_LIMITED" {
         let caller = match viewer.map(|viewer| viewer.role) {
             Some(Role::User) => "user",
@@ -119,6 +129,15 @@ pub fn refused(app: &App, viewer: Option<&Viewer>, response: &Response) {
             None => "nobody",
         };
         app.metrics.rate_limited.get_or_create(&Caller { caller }).inc();
+    }
+}
+
+/// Counts for its tenant what failed without being the caller's fault.
+fn count(app: &App, tenant: Option<TenantId>, code: &str) {
+    if let Some(tenant) = tenant
+        && ["INTERNAL", "UNAVAILABLE"].contains(&code)
+    {
+        app.pulse.failed(tenant);
     }
 }
 

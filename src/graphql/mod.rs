@@ -14,6 +14,7 @@ mod event;
 mod executor;
 mod explanation;
 mod flight;
+mod group;
 mod hours;
 mod inbox;
 mod live;
@@ -76,7 +77,7 @@ pub struct Query(
     catalogue::CatalogueQuery,
     preview::PreviewQuery,
     preference::PreferenceQuery,
-    channel::GroupQuery,
+    group::GroupQuery,
     node::NodeQuery,
     privacy::PrivacyQuery,
     audit::AuditQuery,
@@ -100,7 +101,7 @@ pub struct Mutation(
     send::SendMutation,
     sent::SentMutation,
     channel::SubscribeMutation,
-    channel::GroupMutation,
+    group::GroupMutation,
     preference::PreferenceMutation,
     hours::HoursMutation,
     mark::MarkMutation,

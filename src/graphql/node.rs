@@ -5,8 +5,9 @@ use entity::ids::{ChannelId, Seq, TypeId, UserId, ViewId};
 
 use super::account::{Account, InboxUser, ViewerAccount};
 use super::catalogue::MessageType;
-use super::channel::{Group, Target, TopicSubscription};
+use super::channel::{Target, TopicSubscription};
 use super::context::Call;
+use super::group::Group;
 use super::inbox::InboxItem;
 use super::notification::Notification;
 use super::outbound::{OutboundDelivery, WebhookEndpoint};

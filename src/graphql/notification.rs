@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::audit::{AuditActor, AuditEntry, SharedHistories};
 use super::catalogue::MessageType;
-use super::channel::{Group, Groups, Target};
+use super::channel::Target;
 use super::context::{Call, STAFF};
+use super::group::{Group, Groups};
 use super::inbox::NotificationKind;
 use super::outbound::{NotificationDeliveries, SharedFigures};
 use super::scalars::{Instant, int};

@@ -141,7 +141,7 @@ impl Place {
         }
         open.add(who.clone(), 1);
         drop(open);
-        app.connected.comes(who.0);
+        app.pulse.comes(who.0);
         self.comes_in();
         Ok(Session { place: self, who })
     }
@@ -168,7 +168,7 @@ impl Drop for Place {
 impl Drop for Session {
     fn drop(&mut self) {
         let Inner { app, open, .. } = &*self.place.sessions.0;
-        app.connected.goes(self.who.0);
+        app.pulse.goes(self.who.0);
         open.lock().remove(&self.who, 1);
     }
 }

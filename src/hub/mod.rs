@@ -7,9 +7,11 @@
 mod bus;
 mod notice;
 mod outgoing;
+mod peers;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use entity::ids::TenantId;
 use parking_lot::Mutex;
@@ -19,6 +21,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 pub use bus::{Bus, reach};
 pub use notice::Notice;
 use outgoing::Outgoing;
+use peers::Peers;
+pub use peers::{About, Peer};
 
 /// Who listens in this process, and what other nodes are still to be told.
 #[derive(Debug, Default)]
@@ -26,15 +30,29 @@ pub struct Hub {
     listeners: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
     outgoing: Outgoing,
     has_bus: bool,
+    /// What this node tells of itself.
+    about: About,
+    peers: Peers,
     /// Tenants whose log has grown, or in which something was amended, since somebody asked.
     grown: Mutex<HashSet<TenantId>>,
     has_grown: Notify,
 }
 
 impl Hub {
-    /// With a bus to other nodes, or without.
-    pub fn new(has_bus: bool) -> Self {
-        Self { has_bus, ..Self::default() }
+    /// With a bus to other nodes, or without, of the node that this is.
+    pub fn new(has_bus: bool, about: About) -> Self {
+        Self { has_bus, about, ..Self::default() }
+    }
+
+    /// What this node tells of itself.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The other nodes of which was heard within the last minute, with what a tenant does there: that is told from a second later on, for as
+    /// long as somebody asks every few seconds.
+    pub fn peers(&self, tenant: TenantId) -> Vec<Peer> {
+        self.peers.of(tenant, Instant::now())
     }
 
     /// Whether other nodes are told, and tell.

@@ -4,6 +4,7 @@
 //! collector nothing listens to them, and such a span costs a look at a flag.
 
 pub mod metrics;
+pub mod pulse;
 
 use std::io::IsTerminal;
 

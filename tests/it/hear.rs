@@ -1,6 +1,7 @@
 //! Hearing: subscriptions, follows, groups and preferences.
 
 use serde_json::{Value, json};
+use tidings::auth::Role;
 
 use crate::support::{Actor, everyone, on_every_database};
 
@@ -168,6 +169,43 @@ on_every_database! {
         assert_eq!(why, "BAD_USER_INPUT types[0].enabled: must be true, for the message type \"security\" is mandatory");
         let unknown = off.replace("security", "nope");
         assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: names no message type: \"nope\"");
+    }
+
+    async fn members_of_a_group_are_paged_both_ways_and_for_staff(app) {
+        let admin = app.admin();
+        let names: Vec<String> = (0..7).map(|number| format!("u{number}")).collect();
+        for code in ["all", "none"] {
+            admin.ask("mutation($c: String!) { saveUserGroup(code: $c) { code } }", json!({ "c": code })).await;
+        }
+        let add = "mutation($users: [ID!]!) { addUserGroupMembers(code: \"all\", users: $users) { memberCount } }";
+        admin.ask(add, json!({ "users": names })).await;
+        admin.ask("mutation { removeUserGroupMembers(code: \"all\", users: [\"u3\"]) { code } }", json!({})).await;
+        app.user("u1").subscribe("item/1", &["like"]).await;
+        let query = "query($first: Int, $after: String, $last: Int, $before: String) { userGroups { code \
+            members(first: $first, after: $after, last: $last, before: $before) { nodes { id name } edges { cursor } \
+            pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }";
+        let page = async |paging: Value| {
+            let mut groups = app.service().ask(query, paging).await["userGroups"].take();
+            assert_eq!((&groups[0]["code"], &groups[1]["members"]["nodes"]), (&json!("all"), &json!([])));
+            let members = groups[0]["members"].take();
+            let ids = members["nodes"].as_array().unwrap().iter().map(|of| of["id"].as_str().unwrap().to_owned());
+            (ids.collect::<Vec<_>>(), members["pageInfo"].clone())
+        };
+        let (mut all, first) = page(json!({ "first": 4 })).await;
+        assert_eq!((&first["hasNextPage"], &first["hasPreviousPage"]), (&json!(true), &json!(false)));
+        let (rest, second) = page(json!({ "first": 4, "after": first["endCursor"] })).await;
+        assert_eq!((rest.len(), &second["hasNextPage"]), (2, &json!(false)));
+        assert_eq!(page(json!({ "last": 9, "before": second["startCursor"] })).await.0, all);
+        all.extend(rest);
+        assert_eq!(page(json!({})).await.0, all);
+        all.sort();
+        assert_eq!(all, ["u0", "u1", "u2", "u4", "u5", "u6"]);
+        let by_user = app.user("u1").refused("{ userGroups { members { nodes { id } } } }", json!({})).await;
+        assert!(by_user.starts_with("FORBIDDEN"), "{by_user}");
+        let stranger = app.stranger("shop", Role::Service).ask("{ userGroups { code } }", json!({})).await;
+        assert_eq!(stranger["userGroups"], json!([]));
+        let wrong = app.service().refused(query, json!({ "after": "x" })).await;
+        assert!(wrong.starts_with("BAD_USER_INPUT after"), "{wrong}");
     }
 
     async fn users_know_their_groups(app) {

@@ -38,6 +38,7 @@ mod send;
 mod sent;
 mod sign_in;
 mod source;
+mod status;
 mod tables;
 mod view;
 mod webhook;

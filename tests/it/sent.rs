@@ -107,24 +107,4 @@ on_every_database! {
         assert_eq!(stranger["audienceSize"]["count"], 0);
         assert!(app.user("ada").refused(query, json!({ "audience": { "everyone": true } })).await.starts_with("FORBIDDEN"));
     }
-
-    async fn how_the_service_does_is_told_of_ones_own_tenant(app) {
-        app.admin().define_type("news").await;
-        app.service().announce("news", everyone(), "long ago").await;
-        app.advance(TimeDelta::minutes(30));
-        app.service().announce("news", everyone(), "now").await;
-        let later = "mutation($at: DateTime!) { sendAnnouncement(input: { type: \"news\", audience: { everyone: true }, \
-            content: { title: \"scheduled\" }, publishAt: $at }) { notification { id } } }";
-        let due = app.now() + TimeDelta::seconds(20);
-        app.service().ask(later, json!({ "at": due.to_rfc3339() })).await;
-        let query = "{ serviceStatus { version healthy sessionCount sentLastMinute sentLastHour scheduled { count exact } overdueSeconds } }";
-        let expected = |overdue: i64| json!({ "version": env!("CARGO_PKG_VERSION"), "healthy": true, "sessionCount": 0, "sentLastMinute": 1,
-            "sentLastHour": 2, "scheduled": { "count": 1, "exact": true }, "overdueSeconds": overdue });
-        assert_eq!(app.admin().ask(query, json!({})).await["serviceStatus"], expected(0));
-        app.advance(TimeDelta::seconds(50));
-        assert_eq!(app.admin().ask(query, json!({})).await["serviceStatus"], expected(30));
-        let stranger = app.stranger("ops", Role::Admin).ask(query, json!({})).await["serviceStatus"].take();
-        assert_eq!((&stranger["sentLastHour"], &stranger["scheduled"]["count"]), (&json!(0), &json!(0)));
-        assert!(app.service().refused(query, json!({})).await.starts_with("FORBIDDEN"));
-    }
 }

@@ -15,6 +15,14 @@ const KEPT = 60;
 /** From how many seconds on what is due is late. */
 const LATE_S = 10;
 
+/** From how many seconds on a node that is not heard may be gone. */
+const SILENT_S = 5;
+
+/** What the tenant does on all nodes that have told it. */
+const summed = (nodes) => Object.fromEntries(
+  ['sessionCount', 'syncsLastMinute', 'errorsLastMinute'].map((name) => [name, nodes.reduce((sum, of) => sum + (of[name] ?? 0), 0)]),
+);
+
 class Now extends Page {
   connectedCallback() {
     super.connectedCallback();
@@ -30,7 +38,8 @@ class Now extends Page {
 
   async look() {
     try {
-      const { serviceStatus: status } = await ask(Status);
+      const { serviceStatus } = await ask(Status);
+      const status = { ...serviceStatus, ...summed(serviceStatus.nodes) };
       this.set({ status, failure: null, seen: [...this.seen, status].slice(-KEPT) });
     } catch (error) {
       this.set({ failure: told(error) });
@@ -45,23 +54,41 @@ class Now extends Page {
 
   whole(status) {
     const isLate = status.overdueSeconds >= LATE_S;
-    const isWell = status.healthy && !isLate && !this.failure;
+    const isDeaf = status.bus?.connected === false;
+    const isWell = status.healthy && !isLate && !isDeaf && !this.failure;
     return html`
-      <p class="verdict ${isWell ? 'good' : 'bad'}" role="status">${this.verdict(status, isLate)}</p>
+      <p class="verdict ${isWell ? 'good' : 'bad'}" role="status">${this.verdict(status, isLate, isDeaf)}</p>
       <ul class="tiles">
         ${this.tile('Sent in the last minute', count(status.sentLastMinute), 'sentLastMinute')}
         ${this.tile('Sent in the last hour', count(status.sentLastHour), 'sentLastHour')}
-        ${this.tile('Sessions on this node', count(status.sessionCount), 'sessionCount')}
+        ${this.tile('Open sessions', count(status.sessionCount), 'sessionCount')}
+        ${this.tile('Inboxes synced in the last minute', count(status.syncsLastMinute), 'syncsLastMinute')}
+        ${this.tile('Errors in the last minute', count(status.errorsLastMinute), 'errorsLastMinute', 'not the callers’ fault')}
         ${this.tile('Scheduled', `${count(status.scheduled.count)}${status.scheduled.exact ? '' : '+'}`, null, status.nextScheduledAt ? html`next ${when(status.nextScheduledAt)}` : 'nothing waits')}
         ${this.tile('Longest overdue', span(status.overdueSeconds), 'overdueSeconds', isLate ? 'late' : 'in time')}
       </ul>
+      ${this.nodes(status)}
       <p class="muted">Tidings ${status.version} · looked at ${when(status.now)}, and again every five seconds · what goes to the outside is at <a href="/desk/deliveries">Deliveries</a>.</p>`;
   }
 
-  verdict({ healthy, overdueSeconds }, isLate) {
+  nodes({ nodes, bus, now }) {
+    const silence = ({ heardAt }) => Math.max(0, Math.round((new Date(now) - new Date(heardAt)) / 1000));
+    const heard = (of) => (silence(of) < SILENT_S ? 'now' : html`<span class="badge warn">${span(silence(of))} ago</span>`);
+    return html`<h2>Nodes</h2>
+      <p class="muted">${bus ? (bus.connected ? `They tell each other what is new within ${bus.lagSeconds < 1 ? `${Math.max(1, Math.round(bus.lagSeconds * 1000))} ms` : span(Math.round(bus.lagSeconds))}.` : 'The bus between them is away: sessions are late by up to a second.') : 'There is no bus between nodes here.'}</p>
+      <table class="cards"><caption class="vh">Nodes</caption>
+        <thead><tr><th>Node</th><th>Version</th><th>Since</th><th>Heard</th><th class="number">Sessions</th><th class="number">Syncs a minute</th><th class="number">Errors a minute</th></tr></thead>
+        <tbody>${nodes.map((of, place) => html`<tr><th scope="row"><bdi>${of.name ?? 'unnamed'}</bdi>${place === 0 && nodes.length > 1 ? html` <span class="muted">(answers)</span>` : nothing}</th>
+          <td data-label="Version" class="code">${of.version}</td><td data-label="Since">${when(of.startedAt)}</td><td data-label="Heard">${heard(of)}</td>
+          <td data-label="Sessions" class="number">${count(of.sessionCount)}</td><td data-label="Syncs a minute" class="number">${count(of.syncsLastMinute)}</td>
+          <td data-label="Errors a minute" class="number">${count(of.errorsLastMinute)}</td></tr>`)}</tbody></table>`;
+  }
+
+  verdict({ healthy, overdueSeconds }, isLate, isDeaf) {
     if (this.failure) return this.failure;
     if (!healthy) return 'Nothing is published: the database takes no writes, or the clocks disagree.';
-    return isLate ? `What is scheduled is late by ${span(overdueSeconds)}.` : 'All is well.';
+    if (isLate) return `What is scheduled is late by ${span(overdueSeconds)}.`;
+    return isDeaf ? 'This node does not hear the others: sessions are late by up to a second.' : 'All is well.';
   }
 
   tile(name, value, kept, says) {

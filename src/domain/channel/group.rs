@@ -16,6 +16,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::model::check;
+use crate::model::slice::{End, Slice};
 
 /// The most members added or removed in one call.
 const MEMBERS: usize = 10_000;
@@ -173,6 +174,23 @@ pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<Ch
         counts.extend(members.into_tuple::<(ChannelId, i64)>().all(&app.db.read).await?);
     }
     Ok(counts)
+}
+
+/// A part of a group's members, by their rows, and whether it goes on beyond it: a range of the index `subscription_channel_user`.
+pub async fn members(app: &App, group: ChannelId, slice: Slice<UserId>) -> Result<(Vec<UserId>, bool)> {
+    use subscription::Column::{ChannelId, UserId};
+    let mut rows = Subscription::find().filter(ChannelId.eq(group)).limit(slice.many.saturating_add(1) as u64);
+    if let Some(after) = slice.after {
+        rows = rows.filter(UserId.gt(after));
+    }
+    if let Some(before) = slice.before {
+        rows = rows.filter(UserId.lt(before));
+    }
+    let rows = match slice.from {
+        End::First => rows.order_by_asc(UserId),
+        End::Last => rows.order_by_desc(UserId),
+    };
+    Ok(slice.page(rows.select_only().column(UserId).into_tuple().all(&app.db.read).await?))
 }
 
 /// The groups that a user is in, by code.

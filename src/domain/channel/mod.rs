@@ -28,8 +28,8 @@ pub use close::{close_actor, step as close_step};
 pub use follow::{follow, following, unfollow};
 pub use group::{
     Group, add_members, all as groups, delete as delete_group, find as find_group, find_by_channel as group_by_channel,
-    held as held_groups, member_counts, named as named_groups, of_user as groups_of, remove_members,
-    save as save_group,
+    held as held_groups, member_counts, members as group_members, named as named_groups, of_user as groups_of,
+    remove_members, save as save_group,
 };
 pub use statement::{Members, members};
 pub use sweep::sweep;

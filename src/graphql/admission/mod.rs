@@ -129,7 +129,7 @@ impl Admission {
         request.query = String::new();
         request.operation_name = None;
         let operation = Operation::of(&document.node);
-        let flight = Flight::new(app, operation.clone(), began_at, permit);
+        let flight = Flight::new(app, viewer, operation.clone(), (began_at, permit));
         Ok(Admitted { request, operation, document, flight })
     }
 }

@@ -1,7 +1,7 @@
 //! The bus between nodes: PostgreSQL's LISTEN and NOTIFY, or publish and subscribe of Redis.
 //!
 //! It may lose, repeat or delay what it carries, and may go away and come back. Each node counts what it sends and
-//! tells the count once a second, so that the others notice what they missed; and hears itself, so that it notices a
+//! tells the count and how it does once a second, so that the others notice what they missed; and hears itself, so that it notices a
 //! bus that has fallen silent. While the bus is away everybody looks for themselves, once a second.
 
 mod postgres;
@@ -15,18 +15,17 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 pub use self::redis::reach;
+use super::peers::{Beat, FORGET};
 use super::{Hub, Notice};
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::pulse::Pulse;
 
 /// How often a node tells its count, and how often everybody looks for themselves while the bus is away.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A bus on which not even our own count is heard for this long is away.
 const SILENCE: Duration = Duration::from_secs(5);
-
-/// A node that is not heard of for this long has ended.
-const FORGET: Duration = Duration::from_mins(1);
 
 /// The most bytes of a message: PostgreSQL takes 8,000.
 const BYTES: usize = 7900;
@@ -48,6 +47,9 @@ struct Message {
     count: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notices: Vec<Notice>,
+    /// Once a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beat: Option<Beat>,
 }
 
 enum Reader {
@@ -75,11 +77,12 @@ impl Bus {
     }
 
     /// Carries notices between this node's hub and the others', for as long as it is polled.
-    pub async fn run(&self, hub: &Hub, metrics: &Metrics) -> Result<()> {
+    pub async fn run(&self, hub: &Hub, pulse: &Pulse, metrics: &Metrics) -> Result<()> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(Error::internal)?;
         let link = Link {
             hub,
+            pulse,
             metrics,
             node: u64::from_le_bytes(number) >> 11,
             sent: Mutex::new(Sent { count: 0, last: Instant::now() }),
@@ -114,6 +117,7 @@ impl Bus {
 /// This node's end of the bus.
 struct Link<'a> {
     hub: &'a Hub,
+    pulse: &'a Pulse,
     metrics: &'a Metrics,
     node: u64,
     sent: Mutex<Sent>,
@@ -143,6 +147,9 @@ impl Link<'_> {
             }
             let fresh = u64::from(!message.notices.is_empty());
             let known = peers.insert(message.node, (message.count, Instant::now()));
+            if let Some(beat) = message.beat {
+                self.hub.peers.hear(message.node, beat, Instant::now());
+            }
             for notice in message.notices {
                 self.hub.hear(notice);
             }
@@ -161,16 +168,18 @@ impl Link<'_> {
         loop {
             self.hub.outgoing.wait(BEAT.saturating_sub(told_at.elapsed())).await;
             let mut notices = self.hub.outgoing.take(Instant::now());
-            // Whoever has not been told anything for a second is told the count.
-            if notices.is_empty() && told_at.elapsed() < BEAT {
+            let mut beat = None;
+            if told_at.elapsed() >= BEAT {
+                told_at = Instant::now();
+                beat = Some(self.hub.peers.beat(self.hub.about(), self.pulse, told_at));
+            } else if notices.is_empty() {
                 continue;
             }
-            told_at = Instant::now();
             loop {
-                if !notices.is_empty() {
+                if beat.is_none() {
                     self.metrics.bus_sent.inc();
                 }
-                let part = self.part(&mut notices).await?;
+                let part = self.part(&mut notices, beat.take()).await?;
                 timeout(SILENCE, writer.publish(part))
                     .await
                     .map_err(|_| Error::Unavailable("it does not take messages".into()))??;
@@ -181,13 +190,15 @@ impl Link<'_> {
         }
     }
 
-    /// As many notices as fit into one message; without any, it only tells the count. Counted before it is sent, so
-    /// that what cannot be sent is missed by the others.
-    async fn part(&self, notices: &mut Vec<Notice>) -> Result<String> {
+    /// A beat alone, or as many notices as fit into one message. These are counted before they are sent, so that what cannot be sent is
+    /// missed by the others.
+    async fn part(&self, notices: &mut Vec<Notice>, beat: Option<Beat>) -> Result<String> {
         let mut sent = self.sent.lock().await;
-        let mut message = Message { node: self.node, count: sent.count, notices: Vec::new() };
+        let mut message = Message { node: self.node, count: sent.count, notices: Vec::new(), beat };
         let mut bytes = 64;
-        while let Some(notice) = notices.pop() {
+        while message.beat.is_none()
+            && let Some(notice) = notices.pop()
+        {
             let length = serde_json::to_string(&notice).map_err(Error::internal)?.len() + 1;
             if bytes + length > BYTES && message.notices.is_empty() {
                 message.notices.push(Notice { everybody: true, ..Notice::of(notice.tenant) });

@@ -96,6 +96,11 @@ export async function groups(scene, size) {
   await page.getByLabel(/^Or many/).fill('ben');
   await page.getByRole('button', { name: 'Take these out' }).click();
   await page.getByRole('heading', { name: 'Pilots: 3 people' }).waitFor();
+  const members = page.getByRole('list', { name: 'Who is in it' }).getByRole('link');
+  await until('who is left', async () => (await members.allInnerTexts()).sort(), (names) => names.join() === 'Ada Obi,Chen Li,new one');
+  await page.getByRole('button', { name: 'Take Chen Li out' }).click();
+  await page.getByRole('heading', { name: 'Pilots: 2 people' }).waitFor();
+  await until('two', () => members.count(), (number) => number === 2);
   const of = async (id) => (await tenant.ask('query($id: ID!) { inboxUser(id: $id) { groups { code } } }', { id })).inboxUser.groups.map(({ code }) => code);
   assert.deepEqual([await of('ben'), await of('new one')], [['schools'], ['pilots']]);
   await page.getByRole('button', { name: 'Delete Pilots' }).click();

@@ -173,6 +173,16 @@ export class Tenant {
     return sendAnnouncement.notification.id;
   }
 
+  /** Somebody who listens until they are closed. */
+  async session(sub) {
+    const stop = new AbortController();
+    const headers = { 'content-type': 'application/json', accept: 'text/event-stream', authorization: `Bearer ${token(this.name, sub, 'user')}` };
+    const body = JSON.stringify({ query: 'subscription { overviewChanged { overview { cursor } } }' });
+    const answer = await fetch(`http://127.0.0.1:${this.server.port}/graphql`, { method: 'POST', headers, body, signal: stop.signal });
+    if (!answer.ok) throw new Error(await answer.text());
+    return { close: () => stop.abort() };
+  }
+
   /** Titles in somebody's inbox, newest first. */
   async titles(id, filter) {
     const { inboxUser } = await this.ask('query($id: ID!, $filter: InboxFilter) { inboxUser(id: $id) { inbox(first: 50, filter: $filter) { nodes { title } } } }', { id, filter });

@@ -47,5 +47,15 @@ export async function now(scene, size) {
   await tenant.message('ada', 'Two');
   await until('two more', () => tile('Sent in the last minute').innerText(), (number) => number === '2');
   await page.locator('.curve').first().waitFor();
+  const node = page.getByRole('table', { name: 'Nodes' }).getByRole('row').nth(1);
+  const cell = (name) => node.locator(`[data-label="${name}"]`).innerText();
+  assert.equal(await cell('Sessions'), '0');
+  const session = await tenant.session('ada');
+  await until('a session', () => cell('Sessions'), (number) => number === '1');
+  assert.equal(await tile('Open sessions').innerText(), '1');
+  session.close();
+  await until('none', () => tile('Open sessions').innerText(), (number) => number === '0');
+  await tenant.ask('{ inboxUser(id: "ada") { overview { cursor } } }');
+  await until('a sync', () => tile('Inboxes synced').innerText(), (number) => Number(number) > 0);
   await page.done();
 }

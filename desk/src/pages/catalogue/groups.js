@@ -3,13 +3,13 @@
 import { html, nothing } from 'lit';
 
 import { ask } from '../../api.js';
-import { AddMembers, DeleteGroup, Groups as List, RemoveMembers, SaveGroup } from '../../documents.js';
+import { AddMembers, DeleteGroup, Groups as List, Members, RemoveMembers, SaveGroup } from '../../documents.js';
 import { confirm } from '../../parts/dialog.js';
 import { area, text } from '../../parts/form.js';
 import { idsIn } from '../../parts/ids.js';
 import { Page } from '../../parts/part.js';
 import '../../parts/picker.js';
-import { count, people, problem, state } from '../../parts/show.js';
+import { count, more, people, person, problem, state } from '../../parts/show.js';
 
 /** So many go in or out at once. */
 const AT_ONCE = 1_000;
@@ -17,7 +17,7 @@ const AT_ONCE = 1_000;
 class Groups extends Page {
   constructor() {
     super();
-    Object.assign(this, { groups: [], code: '', title: '', open: null, pasted: '' });
+    Object.assign(this, { groups: [], code: '', title: '', open: null, pasted: '', members: [] });
   }
 
   connectedCallback() {
@@ -28,6 +28,15 @@ class Groups extends Page {
   async fill() {
     const data = await this.load(List);
     if (data) this.set({ groups: data.userGroups });
+  }
+
+  /** The members of the group that is open, or more of them. */
+  async list(after) {
+    const open = this.groups.find(({ code }) => code === this.open);
+    const data = open && (await this.load(Members, { group: open.id, after }));
+    if (!data?.node || open.code !== this.open) return;
+    const { nodes, pageInfo } = data.node.members;
+    this.set({ members: after ? [...this.members, ...nodes] : nodes, pageInfo });
   }
 
   render() {
@@ -42,7 +51,7 @@ class Groups extends Page {
             <button type="button" class="quiet" aria-label="Members of ${title || code}" aria-expanded=${String(code === this.open)} @click=${() => this.show(code)}>Members</button>
             <button type="button" class="quiet" aria-label="Rename ${title || code}" @click=${() => this.edit(code, title)}>Rename</button>
             <button type="button" class="quiet danger" aria-label="Delete ${title || code}" @click=${() => this.delete(code, title)}>Delete</button></td></tr>`)}</tbody></table>` : nothing}
-      ${open ? this.members(open) : nothing}
+      ${open ? this.whole(open) : nothing}
       <form class="card" novalidate @submit=${this.onSubmit}><h2>${groups.some(({ code }) => code === this.code) ? 'Rename a group' : 'A new group'}</h2>
         ${problem(failure, ['code', 'title'])}
         <div class="pair">
@@ -52,18 +61,22 @@ class Groups extends Page {
         <p class="actions"><button class="primary" ?disabled=${this.isBusy}>Save</button></p></form>`;
   }
 
-  members({ code, title, memberCount }) {
+  whole({ code, title, memberCount }) {
     return html`<section class="card" aria-label="Members of ${title || code}"><h2><bdi>${title || code}</bdi>: ${people(memberCount)}</h2>
       <tidings-picker name="member" label="Add somebody" takes @tidings-picked=${({ detail }) => this.change(AddMembers, code, [detail.id], 'added')}></tidings-picker>
       ${area({ name: 'members', label: 'Or many: ids by commas or lines, or a CSV', value: this.pasted, isCode: true, set: (pasted) => this.set({ pasted }) })}
       <p class="actions start">
         <button type="button" ?disabled=${this.isBusy} @click=${() => this.many(AddMembers, code, 'added')}>Add these</button>
         <button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.many(RemoveMembers, code, 'taken out')}>Take these out</button></p>
-      <p class="hint">Who is in a group is seen on the page of each user; what was sent to it before is its members’.</p></section>`;
+      ${this.members.length > 0 ? html`<ul class="list" aria-label="Who is in it">${this.members.map((user) => html`<li><span>${person(user)} ${user.name ? html`<small class="code"><bdi>${user.id}</bdi></small>` : nothing}</span>
+        <button type="button" class="quiet danger" aria-label="Take ${user.name || user.id} out" ?disabled=${this.isBusy} @click=${() => this.change(RemoveMembers, code, [user.id], 'taken out')}>Take out</button></li>`)}</ul>` : nothing}
+      ${more(this.pageInfo, () => this.list(this.pageInfo.endCursor), this.isLoading)}
+      <p class="hint">Whoever is taken out keeps what was sent to the group before.</p></section>`;
   }
 
   async show(code) {
-    this.set({ open: this.open === code ? null : code, pasted: '' });
+    this.set({ open: this.open === code ? null : code, pasted: '', members: [], pageInfo: null });
+    this.list();
     await this.updateComplete;
     this.querySelector('#member')?.focus();
   }
@@ -78,6 +91,7 @@ class Groups extends Page {
       for (let from = 0; from < ids.length; from += AT_ONCE) await ask(document, { code, users: ids.slice(from, from + AT_ONCE) });
       this.set({ pasted: '' });
       await this.fill();
+      await this.list();
       this.say(`${people(ids.length)} ${done}.`);
     });
   }

@@ -67,6 +67,7 @@ async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Resu
             let pulling = async { transaction!(app.db, |txn| pull(txn, tenant, &behind, held, app.now()).await) };
             let pulled = Act::aside(pulling).await?;
             app.metrics.syncs.inc_by(pulled.moved);
+            app.pulse.synced(tenant.id, pulled.moved);
             app.metrics.items_made.inc_by(pulled.items);
             app.caches.overviews.forget(&behind).await;
             reached = reached.min(pulled.end);

@@ -1,0 +1,200 @@
+//! The nodes over a database, as they tell of themselves on the bus once a second.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use entity::ids::TenantId;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+use crate::telemetry::pulse::{Doing, Pulse};
+
+/// A node that is not heard of for this long has ended.
+pub(super) const FORGET: Duration = Duration::from_mins(1);
+
+/// What a tenant does is told for this long after somebody has asked, and what was told is good for as long.
+const INTEREST: Duration = Duration::from_secs(15);
+
+/// Tenants that are asked about, and told of, in one message.
+const TENANTS: usize = 50;
+
+/// Bytes of a node's name.
+const NAME: usize = 64;
+
+/// What a node is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// What its machine calls itself, where it does.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(rename = "v")]
+    pub version: String,
+    #[serde(rename = "s")]
+    pub started_at: Millis,
+}
+
+impl About {
+    /// This one, of a version, which starts now.
+    pub fn here(version: &str, now: Millis) -> Self {
+        let name = fs::read_to_string("/proc/sys/kernel/hostname")
+            .ok()
+            .map(|name| name.trim().chars().filter(|c| !c.is_control()).take(NAME).collect::<String>());
+        Self { name: name.filter(|name| !name.is_empty()), version: version.into(), started_at: now }
+    }
+}
+
+/// What a node tells once a second.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Beat {
+    #[serde(flatten)]
+    pub about: About,
+    /// Tenants of which somebody there wants to know what they do elsewhere.
+    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
+    asks: Vec<TenantId>,
+    /// What tenants do there, of which somebody elsewhere wants to know.
+    #[serde(rename = "d", default, skip_serializing_if = "Vec::is_empty")]
+    doings: Vec<(TenantId, Doing)>,
+}
+
+/// Another node, as it was last heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    pub about: About,
+    /// For how long nothing was heard of it.
+    pub silent_for: Duration,
+    /// What the tenant does there; nothing where it has not told yet.
+    pub doing: Option<Doing>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Peers(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    nodes: HashMap<u64, Node>,
+    /// Tenants that somebody here has asked about, and when last.
+    asked_here: HashMap<TenantId, Instant>,
+    /// The same of other nodes.
+    asked_elsewhere: HashMap<TenantId, Instant>,
+}
+
+#[derive(Debug)]
+struct Node {
+    about: About,
+    heard_at: Instant,
+    doings: HashMap<TenantId, (Doing, Instant)>,
+}
+
+impl Peers {
+    /// The other nodes, those that have run for longest first, with what a tenant does there: that is told from a second later on, for as
+    /// long as it is asked for.
+    pub fn of(&self, tenant: TenantId, now: Instant) -> Vec<Peer> {
+        let mut known = self.0.lock();
+        known.tidy(now);
+        if known.asked_here.len() < TENANTS || known.asked_here.contains_key(&tenant) {
+            known.asked_here.insert(tenant, now);
+        }
+        let peer = |of: &Node| Peer {
+            about: of.about.clone(),
+            silent_for: now - of.heard_at,
+            doing: of.doings.get(&tenant).map(|(doing, _)| *doing),
+        };
+        let mut peers: Vec<Peer> = known.nodes.values().map(peer).collect();
+        peers.sort_by(|one, other| {
+            let key = |of: &Peer| (of.about.started_at, of.about.name.clone());
+            key(one).cmp(&key(other))
+        });
+        peers
+    }
+
+    /// What this node has to tell.
+    pub fn beat(&self, about: &About, pulse: &Pulse, now: Instant) -> Beat {
+        let mut known = self.0.lock();
+        known.tidy(now);
+        let doings = known.asked_elsewhere.keys().map(|tenant| (*tenant, pulse.of(*tenant))).collect();
+        Beat { about: about.clone(), asks: known.asked_here.keys().copied().collect(), doings }
+    }
+
+    /// What another node has told.
+    pub fn hear(&self, node: u64, beat: Beat, now: Instant) {
+        let mut known = self.0.lock();
+        known.tidy(now);
+        for tenant in beat.asks {
+            if known.asked_elsewhere.len() < TENANTS || known.asked_elsewhere.contains_key(&tenant) {
+                known.asked_elsewhere.insert(tenant, now);
+            }
+        }
+        let of = known.nodes.entry(node);
+        let of = of.or_insert_with(|| Node { about: About::default(), heard_at: now, doings: HashMap::new() });
+        (of.about, of.heard_at) = (beat.about, now);
+        of.doings.extend(beat.doings.into_iter().map(|(tenant, doing)| (tenant, (doing, now))));
+    }
+}
+
+impl Known {
+    fn tidy(&mut self, now: Instant) {
+        let is_recent = |at: &Instant, long| now.saturating_duration_since(*at) < long;
+        self.nodes.retain(|_, of| is_recent(&of.heard_at, FORGET));
+        for of in self.nodes.values_mut() {
+            of.doings.retain(|_, (_, at)| is_recent(at, INTEREST));
+        }
+        self.asked_here.retain(|_, at| is_recent(at, INTEREST));
+        self.asked_elsewhere.retain(|_, at| is_recent(at, INTEREST));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TENANT: TenantId = TenantId(7);
+
+    fn about(name: &str, started_at: Millis) -> About {
+        About { name: Some(name.into()), version: "1.2.3".into(), started_at }
+    }
+
+    #[test]
+    fn what_a_tenant_does_elsewhere_is_told_while_somebody_asks() {
+        let (here, there, pulse) = (Peers::default(), Peers::default(), Pulse::default());
+        pulse.comes(TENANT);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let tell = |seconds| {
+            // As it travels.
+            let travel = |beat: Beat| serde_json::from_str(&serde_json::to_string(&beat).unwrap()).unwrap();
+            there.hear(1, travel(here.beat(&about("here", 5), &Pulse::default(), at(seconds))), at(seconds));
+            here.hear(2, travel(there.beat(&about("there", 6), &pulse, at(seconds))), at(seconds));
+        };
+        tell(0);
+        let peer =
+            |silent_for, doing| Peer { about: about("there", 6), silent_for: Duration::from_secs(silent_for), doing };
+        assert_eq!(here.of(TENANT, at(0)), [peer(0, None)]);
+        tell(1);
+        let doing = Doing { sessions: 1, ..Doing::default() };
+        assert_eq!(here.of(TENANT, at(2)), [peer(1, Some(doing))]);
+        assert_eq!(here.of(TenantId(8), at(2)), [peer(1, None)], "nobody hears of other tenants");
+        assert_eq!(here.of(TENANT, at(20)), [peer(19, None)], "that was too long ago");
+        assert_eq!(there.beat(&about("there", 6), &pulse, at(20)).doings, []);
+        assert_eq!(here.of(TENANT, at(61)), []);
+    }
+
+    #[test]
+    fn a_message_tells_of_so_many_tenants_alone() {
+        let (here, there) = (Peers::default(), Peers::default());
+        let now = Instant::now();
+        for tenant in 0..1000 {
+            here.of(TenantId(i64::MAX - tenant), now);
+        }
+        let name = "n".repeat(NAME);
+        there.hear(1, here.beat(&about(&name, i64::MAX), &Pulse::default(), now), now);
+        for tenant in 0..1000 {
+            there.of(TenantId(i64::MAX - tenant), now);
+        }
+        let pulse = Pulse::default();
+        let beat = there.beat(&about(&name, i64::MAX), &pulse, now);
+        assert_eq!((beat.asks.len(), beat.doings.len()), (TENANTS, TENANTS));
+        assert!(serde_json::to_string(&beat).unwrap().len() < 5000);
+    }
+}
