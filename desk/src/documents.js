@@ -34,7 +34,7 @@ export const SentList = `query SentList($filter: NotificationFilter, $after: Str
   sentNotifications(filter: $filter, first: 25, after: $after) { nodes { ${SENT} sentBy { ${ACTOR} } } ${PAGE} }
 }`;
 export const SentOne = `query SentOne($id: ID!) {
-  sentNotification(id: $id) { ${SENT} data sentBy { ${ACTOR} } history { at action actor { ${ACTOR} } } type { template { title body link } } deliveries { channel pending delivered dead } }
+  sentNotification(id: $id) { ${SENT} data statsByHour { at deliveredCount readCount } sentBy { ${ACTOR} } history { at action actor { ${ACTOR} } } type { template { title body link } } deliveries { channel pending delivered dead } }
 }`;
 export const Amend = `mutation Amend($id: ID!, $input: NotificationPatch!) { updateSentNotification(id: $id, input: $input) { ${SENT} } }`;
 export const Retract = `mutation Retract($id: ID!) { retractSentNotification(id: $id) { ${SENT} } }`;

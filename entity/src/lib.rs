@@ -37,6 +37,7 @@ pub mod schedule;
 pub mod server;
 pub mod subscription;
 pub mod tally;
+pub mod tally_hour;
 pub mod tally_span;
 pub mod tenant;
 pub mod user;

@@ -27,6 +27,7 @@ mod m20261123_000025_events_of_items;
 mod m20261124_000026_digests;
 mod m20261124_000027_folded_names;
 mod m20261125_000028_audit;
+mod m20261125_000029_tally_hours;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -60,6 +61,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261124_000026_digests,
     m20261124_000027_folded_names,
     m20261125_000028_audit,
+    m20261125_000029_tally_hours,
 ];
 
 /// The names of all migrations, oldest first.

@@ -34,6 +34,7 @@ mod scalars;
 mod send;
 mod sent;
 mod siblings;
+mod stats;
 mod status;
 mod user;
 mod view;

@@ -14,6 +14,7 @@ use super::inbox::NotificationKind;
 use super::outbound::{NotificationDeliveries, SharedFigures};
 use super::scalars::{Instant, int};
 use super::siblings::Siblings;
+use super::stats::{NotificationHour, NotificationStats, SharedHours};
 use super::user::User;
 use crate::domain::{catalogue, channel, notification};
 use crate::model::seal::Kind;
@@ -30,17 +31,6 @@ pub enum NotificationStatus {
     Expired,
     /// Taken back, before or after it was published: in no list and no count.
     Retracted,
-}
-
-/// How many users it addressed, has reached and was read by.
-#[derive(Clone, Copy, Debug, SimpleObject)]
-pub struct NotificationStats {
-    /// Users addressed at the time of publication; null until counted, within a minute.
-    pub audience_size: Option<i32>,
-    /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.
-    pub delivered_count: i32,
-    /// Users who have read it, and not marked it unread since. May lag by a minute.
-    pub read_count: i32,
 }
 
 /// What readers see of a notification.
@@ -61,6 +51,7 @@ pub struct Notification {
     sender: Option<User>,
     figures: Arc<SharedFigures>,
     histories: Arc<SharedHistories>,
+    hours: Arc<SharedHours>,
 }
 
 impl Notification {
@@ -69,9 +60,16 @@ impl Notification {
         let siblings = Siblings::of(all.iter().filter_map(|of| of.sender).collect());
         let figures = SharedFigures::of(all.iter().map(|of| of.id).collect());
         let histories = SharedHistories::of(all.iter().map(|of| of.id).collect());
+        let hours = SharedHours::of(all.iter().filter_map(|of| of.seq).collect());
         let list = all.into_iter().map(|of| {
             let sender = of.sender.map(|sender| User::among(&siblings, sender));
-            Self { of: Box::new(of), sender, figures: figures.clone(), histories: histories.clone() }
+            Self {
+                of: Box::new(of),
+                sender,
+                figures: figures.clone(),
+                histories: histories.clone(),
+                hours: hours.clone(),
+            }
         });
         list.collect()
     }
@@ -80,7 +78,8 @@ impl Notification {
     pub fn alone(of: notification::Notification) -> Self {
         let sender = of.sender.map(User::alone);
         let (figures, histories) = (SharedFigures::of(vec![of.id]), SharedHistories::of(vec![of.id]));
-        Self { of: Box::new(of), sender, figures, histories }
+        let hours = SharedHours::of(of.seq.into_iter().collect());
+        Self { of: Box::new(of), sender, figures, histories, hours }
     }
 }
 
@@ -215,12 +214,13 @@ impl Notification {
     /// How many users it addressed, has reached and was read by. Right in the end: what happens now is counted within a
     /// minute, so that reading never waits for counting.
     async fn stats(&self) -> NotificationStats {
-        let number = |count: i64| int(count.max(0));
-        NotificationStats {
-            audience_size: self.of.audience_size.map(number),
-            delivered_count: number(self.of.delivered_count),
-            read_count: number(self.of.read_count),
-        }
+        NotificationStats::of(&self.of)
+    }
+
+    /// What `stats` grew by in each hour in which it did, oldest first; the first 1,000 of them. A message, which is for one user, has none, and what
+    /// was delivered to users by name as it was published is in none. SERVICE, ADMIN.
+    async fn stats_by_hour(&self, ctx: &Context<'_>) -> Result<Vec<NotificationHour>> {
+        self.hours.get(Call::by(ctx, STAFF)?, self.of.seq).await
     }
 
     /// What came of its deliveries to the outside, by channel; one without any is left out. They are counted while they are kept: for the

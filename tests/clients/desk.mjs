@@ -9,14 +9,14 @@ import { cookies, links, roles } from './desk/doors.mjs';
 import { injection } from './desk/injection.mjs';
 import { deliveries, rules } from './desk/outbound.mjs';
 import { pictures } from './desk/pictures.mjs';
-import { amend, filters, reschedule, retract } from './desk/sent.mjs';
+import { amend, filters, reached, reschedule, retract } from './desk/sent.mjs';
 import { erase, inbox, support, why } from './desk/users.mjs';
 import { audit, now } from './desk/watch.mjs';
 
 const SIZES = ['desktop', 'phone'];
 
 /** Flows are done at both sizes. */
-const FLOWS = { axe, composeAndSend, lostAnswer, named, schedule, filters, amend, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
+const FLOWS = { axe, composeAndSend, lostAnswer, named, schedule, filters, amend, reached, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
 
 const TESTS = {
   injection,

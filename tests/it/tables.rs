@@ -94,6 +94,7 @@ on_every_database! {
             reads::<entity::amendment::Entity>(app).await,
             reads::<entity::tally_span::Entity>(app).await,
             reads::<entity::tally::Entity>(app).await,
+            reads::<entity::tally_hour::Entity>(app).await,
             reads::<entity::rule::Entity>(app).await,
             reads::<entity::rule_row::Entity>(app).await,
             reads::<entity::rule_run::Entity>(app).await,

@@ -9,7 +9,7 @@ import { confirm } from '../parts/dialog.js';
 import { area, select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
 import '../parts/picker.js';
-import { actor, badge, count, deed, item, person, problem, reach, state, when, word } from '../parts/show.js';
+import { actor, badge, count, deed, item, overTime, person, problem, reach, state, when, word } from '../parts/show.js';
 import { go, to } from '../route.js';
 import { OWN_ZONE, ZONES, inZone, instant, long, wall } from '../time.js';
 import '../why.js';
@@ -64,7 +64,7 @@ class Notification extends Page {
         </div>
         <div>
           <section class="card"><h2>How far it came</h2>
-            ${of.status === 'SCHEDULED' ? html`<p class="muted">It waits for ${when(of.publishAt)}.</p>` : reach(of.stats)}
+            ${of.status === 'SCHEDULED' ? html`<p class="muted">It waits for ${when(of.publishAt)}.</p>` : html`${reach(of.stats)}${overTime(of)}`}
             ${this.deliveries(of)}</section>
           <section class="card"><h2>About it</h2>${this.facts(of)}</section>
           ${of.history.length > 0 ? html`<section class="card"><h2>What was done to it</h2>

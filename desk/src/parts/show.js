@@ -4,6 +4,7 @@ import { html, nothing, svg } from 'lit';
 
 import { safeLink } from '../../../ui/elements/src/link.ts';
 import { told } from '../api.js';
+import { growth, half, line } from '../growth.js';
 import { to } from '../route.js';
 import { long, short } from '../time.js';
 
@@ -84,6 +85,22 @@ export function reach({ audienceSize, deliveredCount, readCount }) {
         </dd>
       </div>`)}
   </dl>`;
+}
+
+/** How that came about: a line for each of the two numbers, and the numbers themselves. */
+export function overTime(of) {
+  const points = growth(of);
+  if (!points) return nothing;
+  const middle = half(points);
+  const at = (millis) => when(new Date(millis).toISOString());
+  const drawn = (name, kind) => svg`<polyline class="line-${kind}" points=${line(points, name, 100, 40)}></polyline>`;
+  return html`<figure class="growth">
+    <svg viewBox="0 -1 100 42" preserveAspectRatio="none" aria-hidden="true">${drawn('delivered', 'delivered')}${drawn('read', 'read')}</svg>
+    <figcaption class="muted">Delivered and read, from ${at(points[0].at)} to ${at(points.at(-1).at)}${middle ? html`; half of those who have read it had by ${at(middle)}` : nothing}.</figcaption>
+    <details><summary>Hour by hour</summary><table><caption class="vh">Delivered and read by the end of each hour</caption>
+      <thead><tr><th>Until</th><th class="number">Delivered</th><th class="number">Read</th></tr></thead>
+      <tbody>${points.map((of) => html`<tr><th scope="row">${at(of.at)}</th><td class="number">${count(of.delivered)}</td><td class="number">${count(of.read)}</td></tr>`)}</tbody></table></details>
+  </figure>`;
 }
 
 /** What went wrong with a form, but for what stands at one of its fields. */

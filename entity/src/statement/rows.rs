@@ -17,10 +17,12 @@ pub enum Existing<'a, C> {
     /// Of what has the same `key`, columns of numbers in `raised` keep the greater of both values, and those in `replaced`
     /// take the new one. No key may come twice in one INSERT.
     Merged { key: &'a [C], raised: &'a [C], replaced: &'a [C] },
+    /// Of what has the same `key`, these columns of numbers become the sum of both values. No key may come twice in one INSERT.
+    Summed { key: &'a [C], summed: &'a [C] },
 }
 
-/// Inserts rows, their values in the order of `columns`, and returns how many were new (with [`Existing::Merged`] the number
-/// means nothing).
+/// Inserts rows, their values in the order of `columns`, and returns how many were new (with [`Existing::Merged`] and
+/// [`Existing::Summed`] the number means nothing).
 ///
 /// They travel as VALUES lists in powers of two, so that there are eleven different statements at the most, all of them
 /// prepared after a while. Rows are positions, not active models, for of these 128 take five times as long to write.
@@ -74,25 +76,35 @@ fn text<C: ColumnTrait, const N: usize>(
             let _ = write!(text, " ON DUPLICATE KEY UPDATE {any} = {any}");
         }
         (Existing::Kept, _) => text.push_str(" ON CONFLICT DO NOTHING"),
-        (Existing::Merged { key, raised, replaced }, _) => merge(&mut text, backend, key, (raised, replaced)),
+        (Existing::Merged { key, raised, replaced }, _) => {
+            let greatest = if backend == DbBackend::Sqlite { "max" } else { "GREATEST" };
+            let raise = |old: &str, new: &str| format!("{greatest}(COALESCE({old}, 0), {new})");
+            let replaced = replaced.iter().map(|column| change(backend, column, |_, new| new.to_owned()));
+            let changes = raised.iter().map(|column| change(backend, column, raise)).chain(replaced);
+            merge(&mut text, backend, key, changes);
+        }
+        (Existing::Summed { key, summed }, _) => {
+            let add = |old: &str, new: &str| format!("{old} + {new}");
+            merge(&mut text, backend, key, summed.iter().map(|column| change(backend, column, add)));
+        }
     }
     text
 }
 
-fn merge<C: ColumnTrait>(text: &mut String, backend: DbBackend, key: &[C], (raised, replaced): (&[C], &[C])) {
-    let table = C::EntityName::default().table_name().to_owned();
-    let is_mysql = backend == DbBackend::MySql;
-    let new = |column: &str| if is_mysql { format!("VALUES({column})") } else { format!("excluded.{column}") };
-    let greatest = if backend == DbBackend::Sqlite { "max" } else { "GREATEST" };
-    let raise = |column: &str| format!("{column} = {greatest}(COALESCE({table}.{column}, 0), {})", new(column));
-    let replace = |column: &str| format!("{column} = {}", new(column));
-    let raised = raised.iter().map(|column| raise(column.as_str()));
-    let changes: Vec<String> = raised.chain(replaced.iter().map(|column| replace(column.as_str()))).collect();
-    if is_mysql {
+/// What becomes of a column, of its old value and the new one.
+fn change<C: ColumnTrait>(backend: DbBackend, column: &C, merged: impl Fn(&str, &str) -> String) -> String {
+    let name = column.as_str();
+    let old = format!("{}.{name}", C::EntityName::default().table_name());
+    let new = if backend == DbBackend::MySql { format!("VALUES({name})") } else { format!("excluded.{name}") };
+    format!("{name} = {}", merged(&old, &new))
+}
+
+fn merge<C: ColumnTrait>(text: &mut String, backend: DbBackend, key: &[C], changes: impl Iterator<Item = String>) {
+    if backend == DbBackend::MySql {
         text.push_str(" ON DUPLICATE KEY UPDATE ");
     } else {
         let key: Vec<&str> = key.iter().map(C::as_str).collect();
         let _ = write!(text, " ON CONFLICT ({}) DO UPDATE SET ", key.join(", "));
     }
-    text.push_str(&changes.join(", "));
+    text.push_str(&changes.collect::<Vec<_>>().join(", "));
 }

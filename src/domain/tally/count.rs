@@ -10,7 +10,7 @@ use entity::tally_span::{self, Entity as TallySpan};
 use entity::user::{self, Entity as User};
 use sea_orm::sea_query::ExprTrait;
 
-use super::{audience, by_seq, settle, told};
+use super::{audience, by_seq, hours, settle, told};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -70,6 +70,7 @@ async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
         let sums: Vec<(Seq, (i64, i64))> = sums.into_iter().collect();
         for sums in sums.chunks(NOTIFICATIONS) {
             add(txn, tenant, sums).await?;
+            hours::add(txn, tenant, sums, now).await?;
         }
     }
     let ids: Vec<i64> = tallies.iter().map(|tally| tally.id).collect();

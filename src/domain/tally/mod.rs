@@ -9,6 +9,7 @@
 
 mod audience;
 mod count;
+mod hours;
 mod settle;
 mod statement;
 mod told;
@@ -24,6 +25,7 @@ use crate::database::Transaction;
 use crate::error::Result;
 
 pub use count::{count, settle_all};
+pub use hours::{HOURS, Hour, hours};
 pub use settle::{settle, settle_up_to};
 pub use statement::push_marked;
 

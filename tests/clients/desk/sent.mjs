@@ -75,6 +75,24 @@ export async function amend(scene, size) {
   await page.done();
 }
 
+/** How far it came, and when. */
+export async function reached(scene, size) {
+  const tenant = await scene.tenant();
+  const id = await tenant.announce('Watched');
+  for (const user of ['ada', 'ben', 'chen']) await tenant.titles(user);
+  await tenant.asService('mutation { markRead(user: "ada", select: { matching: {} }) { changedCount } }');
+  const query = 'query($id: ID!) { sentNotification(id: $id) { stats { deliveredCount readCount } statsByHour { deliveredCount readCount } } }';
+  const counted = async () => (await tenant.ask(query, { id })).sentNotification;
+  const { stats } = await until('it is counted', counted, ({ stats: of }) => of.deliveredCount === 3 && of.readCount === 1, 30_000);
+  const page = await opened(scene, tenant, size, 'Watched');
+  await page.getByText('Hour by hour').click();
+  const last = page.getByRole('table', { name: 'Delivered and read by the end of each hour' }).getByRole('row').last();
+  assert.deepEqual(await last.getByRole('cell').allInnerTexts(), [stats.deliveredCount, stats.readCount].map(String));
+  assert.match(await page.locator('.growth polyline.line-read').getAttribute('points'), /^0\.0,40\.0 .* 100\.0,26\.7$|^0\.0,40\.0 100\.0,26\.7$/);
+  await page.getByText(/half of those who have read it had by/).waitFor();
+  await page.done();
+}
+
 export async function reschedule(scene, size) {
   const tenant = await scene.tenant();
   await tenant.announce('Planned', undefined, { publishAt: '2031-01-01T08:00:00Z' });

@@ -108,6 +108,49 @@ on_every_database! {
         assert_eq!(stats(app, &notification(app, "more").await).await, "3/1/1");
     }
 
+    async fn hours_say_when_it_was_delivered_and_read(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let id = announce(&operator, json!({})).await["id"].take();
+        operator.announce("news", everyone(), "not looked at").await;
+        operator.message("news", "ada", "to one").await;
+        let query = "query($id: ID!) { sentNotification(id: $id) { stats { deliveredCount readCount } \
+            statsByHour { at deliveredCount readCount } } }";
+        let look = async || {
+            count(&app.app).await.unwrap();
+            operator.ask(query, json!({ "id": id })).await["sentNotification"].take()
+        };
+        assert_eq!(look().await["statsByHour"], json!([]));
+        for user in ["ada", "ben"] {
+            app.user(user).overview().await;
+        }
+        let item = app.user("ada").items(json!({})).await.pop().unwrap()["id"].take();
+        app.user("ada").mark("markRead", json!({ "ids": [item] })).await;
+        look().await;
+        app.advance(TimeDelta::minutes(59));
+        app.user("cleo").overview().await;
+        look().await;
+        app.advance(TimeDelta::hours(3));
+        app.user("ben").mark("markRead", json!({ "matching": {} })).await;
+        app.user("cleo").mark("markRead", json!({ "matching": {} })).await;
+        look().await;
+        app.advance(TimeDelta::hours(1));
+        app.user("ada").mark("markUnread", json!({ "ids": [item] })).await;
+        let hour = |at: &str, delivered: i64, read: i64| json!({ "at": format!("2026-11-21T{at}:00:00.000Z"), "deliveredCount": delivered, "readCount": read });
+        let shown = look().await;
+        assert_eq!(shown["statsByHour"], json!([hour("08", 3, 1), hour("11", 0, 2), hour("12", 0, -1)]));
+        assert_eq!(shown["stats"], json!({ "deliveredCount": 3, "readCount": 2 }));
+
+        let list = "{ sentNotifications { nodes { title statsByHour { deliveredCount readCount } } } }";
+        let (statements, all) = app.statements_of(operator.ask(list, json!({}))).await;
+        assert!(statements <= 3, "{statements}");
+        let of = |title: &str| all["sentNotifications"]["nodes"].as_array().unwrap().iter().find(|of| of["title"] == title).unwrap()["statsByHour"].clone();
+        assert_eq!(of("to one"), json!([]));
+        assert_eq!(of("not looked at"), json!([{ "deliveredCount": 3, "readCount": 0 }, { "deliveredCount": 0, "readCount": 2 }]));
+        let stranger = app.stranger("ops", tidings::auth::Role::Admin).ask(list, json!({})).await;
+        assert_eq!(stranger["sentNotifications"]["nodes"], json!([]));
+    }
+
     async fn what_is_deleted_or_retracted_had_arrived_all_the_same(app) {
         let operator = app.admin();
         operator.define_type("news").await;

@@ -14,7 +14,7 @@ use super::op::{Mix, hours};
 use super::request::Call;
 
 /// What an operator sees of a notification.
-const SENT: &str = "title status publishAt expiresAt stats { deliveredCount readCount }";
+const SENT: &str = "kind title status publishAt expiresAt stats { deliveredCount readCount } statsByHour { readCount }";
 
 /// How many notifications there are to choose from.
 const RECENT: usize = 8;
@@ -160,6 +160,9 @@ impl<'a> Driver<'a> {
     /// have been shown it and those to whom it goes.
     fn observed_line(&self, of: &Value) -> String {
         let (delivered, read) = (&of["stats"]["deliveredCount"], &of["stats"]["readCount"]);
+        let hours = of["statsByHour"].as_array().expect("it is a list").iter();
+        let by_hour: i64 = hours.filter_map(|hour| hour["readCount"].as_i64()).sum();
+        assert!(of["kind"] == "MESSAGE" || read.as_i64() == Some(by_hour), "the hours have another sum: {of}");
         let sent = &self.model.sent[number_of(of)];
         let between = sent.arrived.len()..=sent.reached.len();
         let many = delivered.as_u64().and_then(|many| usize::try_from(many).ok());

@@ -11,7 +11,7 @@ use entity::prelude::*;
 use entity::read_mark::{self, Entity as ReadMark};
 use entity::recipient::{self, Entity as Recipient};
 use entity::tenant::{Column, Entity as Head};
-use entity::{amendment, publication};
+use entity::{amendment, publication, tally_hour};
 use futures_util::future::BoxFuture;
 
 use self::statement::{Looked, delete_old, with_something_old};
@@ -101,6 +101,7 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
         forget_named(app, tenant, upto).await?;
         swept.notifications += delete(app, tenant, notification::Column::Seq, upto).await?;
         delete(app, tenant, amendment::Column::Seq, upto).await?;
+        delete(app, tenant, tally_hour::Column::Seq, upto).await?;
         transaction!(app.db, |txn| {
             let swept = Head::update_of_tenant(tenant.id).col_expr(Column::SweptSeq, Expr::val(upto));
             Ok(swept.exec(txn).await?)

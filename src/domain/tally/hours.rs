@@ -1,0 +1,63 @@
+//! How the counts of notifications grow, hour by hour.
+
+use std::collections::HashMap;
+
+use entity::ids::{Seq, TenantId};
+use entity::notification::{self, Entity as Notification, Kind};
+use entity::prelude::*;
+use entity::tally_hour::{self, Column, Entity as TallyHour};
+
+use crate::app::App;
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::Result;
+
+/// Milliseconds of one.
+const HOUR: Millis = 60 * 60 * 1000;
+
+/// The most that are told of a notification: the first.
+pub const HOURS: usize = 1000;
+
+/// What was counted in an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hour {
+    /// When it began.
+    pub at: Millis,
+    /// In the inboxes of so many users more than before.
+    pub delivered: i64,
+    /// Read by so many more; negative where more marked it unread.
+    pub was_read: i64,
+}
+
+/// Adds to the hour what is added to the counts of notifications. Of what was sent to one user there is nothing to see over time.
+pub(super) async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))], now: Millis) -> Result<()> {
+    let seqs: Vec<Seq> = sums.iter().map(|(seq, _)| *seq).collect();
+    let for_many = Notification::of_tenant(tenant).filter(notification::Column::Seq.among(txn, &seqs));
+    let for_many = for_many.filter(notification::Column::Kind.ne(Kind::Message)).select_only();
+    let for_many: Vec<Seq> = for_many.column(notification::Column::Seq).into_tuple().all(txn).await?;
+    let row = |(seq, (delivered, was_read)): &(Seq, (i64, i64))| {
+        [tenant.into(), (*seq).into(), (now / HOUR).into(), (*delivered).into(), (*was_read).into()]
+    };
+    let rows = sums.iter().filter(|(seq, _)| for_many.contains(seq)).map(row).collect();
+    let columns = [Column::TenantId, Column::Seq, Column::Hour, Column::Delivered, Column::WasRead];
+    let summed = Existing::Summed { key: &columns[..3], summed: &columns[3..] };
+    insert(txn, columns, rows, summed).await?;
+    Ok(())
+}
+
+/// The hours of notifications in which something was counted, oldest first: a range of the key for each.
+pub async fn hours(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Seq, Vec<Hour>>> {
+    let mut all: HashMap<Seq, Vec<Hour>> = HashMap::new();
+    for seqs in seqs.chunks(LIST) {
+        let rows = TallyHour::of_tenant(tenant.id).filter(Column::Seq.among(&app.db.read, seqs));
+        let rows = rows.order_by_asc(Column::Seq).order_by_asc(Column::Hour);
+        for tally_hour::Model { seq, hour, delivered, was_read, .. } in rows.all(&app.db.read).await? {
+            let of = all.entry(seq).or_default();
+            if of.len() < HOURS {
+                of.push(Hour { at: hour * HOUR, delivered, was_read });
+            }
+        }
+    }
+    Ok(all)
+}

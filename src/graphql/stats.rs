@@ -1,0 +1,73 @@
+//! How many users a notification has reached.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_graphql::{Result, SimpleObject};
+use entity::ids::Seq;
+use tokio::sync::OnceCell;
+
+use super::context::Call;
+use super::scalars::{Instant, int};
+use crate::domain::notification::Notification;
+use crate::domain::tally::{self, Hour};
+
+/// How many users it addressed, has reached and was read by.
+#[derive(Clone, Copy, Debug, SimpleObject)]
+pub struct NotificationStats {
+    /// Users addressed at the time of publication; null until counted, within a minute.
+    pub audience_size: Option<i32>,
+    /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.
+    pub delivered_count: i32,
+    /// Users who have read it, and not marked it unread since. May lag by a minute.
+    pub read_count: i32,
+}
+
+impl NotificationStats {
+    /// Of one.
+    pub fn of(of: &Notification) -> Self {
+        let number = |count: i64| int(count.max(0));
+        Self {
+            audience_size: of.audience_size.map(number),
+            delivered_count: number(of.delivered_count),
+            read_count: number(of.read_count),
+        }
+    }
+}
+
+/// What the counts of a notification grew by within an hour, as they were counted.
+#[derive(SimpleObject)]
+pub struct NotificationHour {
+    /// When it began: full hours of UTC.
+    pub at: Instant,
+    /// In the inboxes of so many users more.
+    pub delivered_count: i32,
+    /// Read by so many users more; negative where more marked it unread.
+    pub read_count: i32,
+}
+
+/// The hours of notifications that were asked for together.
+#[derive(Default)]
+pub struct SharedHours {
+    seqs: Vec<Seq>,
+    all: OnceCell<HashMap<Seq, Vec<Hour>>>,
+}
+
+impl SharedHours {
+    /// Of these.
+    pub fn of(seqs: Vec<Seq>) -> Arc<Self> {
+        Arc::new(Self { seqs, ..Self::default() })
+    }
+
+    /// Those of one of them; none before it is published.
+    pub async fn get(&self, call: Call<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
+        let Some(seq) = seq else { return Ok(Vec::new()) };
+        let all = self.all.get_or_try_init(|| tally::hours(call.app, call.tenant, &self.seqs)).await?;
+        let shown = |of: &Hour| NotificationHour {
+            at: of.at.into(),
+            delivered_count: int(of.delivered),
+            read_count: int(of.was_read),
+        };
+        Ok(all.get(&seq).into_iter().flatten().map(shown).collect())
+    }
+}
