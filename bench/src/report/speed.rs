@@ -181,7 +181,7 @@ fn of_rest() -> Vec<Row> {
     let row = |title: &'static str, figure, (must, aim)| {
         let judged = Judged::Value { figure, of: start::called::AGAIN };
         let (title, case) = (title.into(), start::called::START);
-        Row { title, what: "start", database: SQLITE, case, judged, better: Better::Less, must, aim }
+        Row { title, what: "start", database: PG, case, judged, better: Better::Less, must, aim }
     };
     vec![
         row("idle memory, MiB", named::MEMORY, (25.0, 18.0)),

@@ -123,11 +123,15 @@ fn everyone<'a>(scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec
 /// The limit and Tidings.
 pub fn readers<'a>(scene: &Scene, tidings: &'a Server, others: &'a Server) -> Vec<Contender<'a>> {
     let limit = |place| Ask::get(format!("/limit/overview/{}/{}", scene.code, scene.row(place)));
-    let ours = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
     vec![
         Contender::new(LIMIT, others, present(scene).map(limit).collect()),
-        Contender::new(TIDINGS, tidings, present(scene).map(ours).collect()),
+        Contender::new(TIDINGS, tidings, asks(scene).collect()),
     ]
+}
+
+/// The overviews of those who are present.
+pub fn asks(scene: &Scene) -> impl Iterator<Item = Ask> {
+    present(scene).map(|place| by_user(scene, &format!("u{place}"), OVERVIEW))
 }
 
 /// Of each type its code and what is shown of the newest, which the three designs show less of.

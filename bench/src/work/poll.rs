@@ -1,8 +1,8 @@
 //! Polls: overviews of which a client knows already all that they say.
 
-use super::comparison::{CLIENTS, agree};
-use super::overview::{OVERVIEW, readers, said};
-use super::{CONNECTIONS, present};
+use super::comparison::CLIENTS;
+use super::overview::{OVERVIEW, asks};
+use super::{CONNECTIONS, TIDINGS, present};
 use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::Case;
@@ -19,7 +19,8 @@ pub mod called {
     pub const UNCHANGED: &str = "Tidings, 304";
 }
 
-/// Over PostgreSQL a second time with a board, without which no other node may run over the same database meanwhile.
+/// Over PostgreSQL a second time with a board, which nobody believes while another node runs without one: so there are no contenders, which are
+/// Tidings without one, too.
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let mut cases = vec![polled(place, plan, called::NEAR, &[]).await?];
     if place.is_postgres() {
@@ -32,9 +33,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 async fn polled(place: &Place, plan: &Plan, name: &str, settings: &[(&str, &str)]) -> Result<Case> {
     let scene = place.scene("main");
     let tidings = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, settings).await?;
-    let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
-    let mut contenders = readers(scene, &tidings, &others);
-    agree(&contenders, said).await?;
+    let mut contenders = vec![Contender::new(TIDINGS, &tidings, asks(scene).collect())];
     if !settings.is_empty() {
         tidings.until("tidings_board_trusted", 1.0).await?;
     }
