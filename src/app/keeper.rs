@@ -1,7 +1,7 @@
 //! Keeps the board, by the epoch that the nodes agree on in the database. A node without a board keeps the others from believing theirs.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -100,9 +100,4 @@ async fn close(db: &Database) -> Result<bool> {
         db.write_board(&Epoch::fresh(None)?.to_string()).await?;
     }
     Ok(is_open)
-}
-
-/// By which nodes keep it that are set up like this.
-pub fn pace(trust_millis: u64) -> Pace {
-    Pace { trust: Duration::from_millis(trust_millis) }
 }

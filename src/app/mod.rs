@@ -4,12 +4,13 @@ mod caches;
 mod keeper;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sea_orm::DbBackend;
 
 use crate::auth::{SignIn, Verifier};
-use crate::board::Board;
+use crate::board::{Board, Pace};
 use crate::clock::{Agreed, Clock, Millis};
 use crate::config::operations::Operations;
 use crate::config::{Config, DatabaseConfig};
@@ -161,7 +162,7 @@ impl App {
 
 /// The board, and who keeps it: where there is none, from being believed by other nodes.
 async fn kept(config: &Config, db: &mut Database, metrics: &Metrics) -> Result<(Option<Arc<Board>>, Option<Keeper>)> {
-    let pace = keeper::pace(config.board_trust_millis);
+    let pace = Pace { trust: Duration::from_millis(config.board_trust_millis) };
     let Some(url) = config.redis_url.clone().filter(|_| config.board) else {
         let may_have_others = db.backend() != DbBackend::Sqlite;
         let keeper = if may_have_others { Some(Keeper::start_without(db.clone(), pace).await?) } else { None };

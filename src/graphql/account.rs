@@ -13,7 +13,7 @@ use super::channel::{TopicSubscription, TopicSubscriptions};
 use super::connection::{Paging, Walked, by_channel, names};
 use super::context::{Call, STAFF};
 use super::event::NOBODY;
-use super::group::{Group, Groups};
+use super::group::Group;
 use super::hours::{DigestTime, QuietHours};
 use super::inbox::{InboxFilter, InboxItem, Items, inbox_page};
 use super::overview::{Overview, etag as overview_etag, wish};
@@ -245,7 +245,7 @@ impl<Of: Side> Account<Of> {
     /// The groups that the user is in, by code.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = self.call(ctx)?;
-        Ok(Groups::list(channel::groups_of(call.app, call.tenant, self.row).boxed().await?))
+        Ok(Group::list(channel::groups_of(call.app, call.tenant, self.row).boxed().await?))
     }
 
     /// What the user wants to hear.

@@ -1,13 +1,12 @@
 //! Who did what to what.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use async_graphql::connection::Edge;
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::UserId;
-use tokio::sync::OnceCell;
 
+use super::at_once::AtOnce;
 use super::connection::{Walked, names, size};
 use super::context::{ADMIN, Call};
 use super::scalars::{Instant, int};
@@ -260,21 +259,12 @@ fn entry(call: Call<'_>, of: Entry, users: &HashMap<UserId, Profile>) -> AuditEn
 }
 
 /// What was done to notifications that were asked for together.
-#[derive(Default)]
-pub struct SharedHistories {
-    ids: Vec<i64>,
-    all: OnceCell<HashMap<i64, Vec<Entry>>>,
-}
+pub type SharedHistories = AtOnce<i64, Vec<Entry>>;
 
 impl SharedHistories {
-    /// Of these notifications.
-    pub fn of(ids: Vec<i64>) -> Arc<Self> {
-        Arc::new(Self { ids, ..Self::default() })
-    }
-
-    /// That of one of them.
-    pub async fn get(&self, call: Call<'_>, notification: i64) -> Result<Vec<AuditEntry>> {
-        let all = self.all.get_or_try_init(|| audit::histories(call.app, call.tenant, &self.ids)).await?;
-        Ok(shown(call, all.get(&notification).cloned().unwrap_or_default()).await?)
+    /// What was done to one of them.
+    pub async fn shown(&self, call: Call<'_>, notification: i64) -> Result<Vec<AuditEntry>> {
+        let of = self.get(notification, |ids| audit::histories(call.app, call.tenant, ids)).await?;
+        Ok(shown(call, of.cloned().unwrap_or_default()).await?)
     }
 }

@@ -1,14 +1,13 @@
 //! Groups and their members.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, Object, Result};
 use entity::audit_entry;
 use entity::ids::{ChannelId, UserId};
 use futures_util::FutureExt;
-use tokio::sync::OnceCell;
 
+use super::at_once::AtOnce;
 use super::catalogue::DeletePayload;
 use super::connection::{Paging, Walked, by_row, names};
 use super::context::{Call, STAFF, different};
@@ -20,32 +19,23 @@ use crate::model::seal;
 
 names!(GroupMembers, "UserGroupMemberConnection", "UserGroupMemberEdge");
 
-/// Groups that were asked for together, whose members are counted together.
-#[derive(Default)]
-pub struct Groups {
-    channels: Vec<ChannelId>,
-    counts: OnceCell<HashMap<ChannelId, i64>>,
-}
-
-impl Groups {
-    /// As a list for clients.
-    pub fn list(groups: Vec<channel::Group>) -> Vec<Group> {
-        let siblings = Arc::new(Self { channels: groups.iter().map(|of| of.channel).collect(), ..Self::default() });
-        groups.into_iter().map(|of| Group { of, siblings: siblings.clone() }).collect()
-    }
-}
-
 /// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
 pub struct Group {
     of: channel::Group,
-    siblings: Arc<Groups>,
+    counts: Arc<AtOnce<ChannelId, i64>>,
 }
 
 impl Group {
+    /// Several that were asked for together, whose members are counted together.
+    pub fn list(groups: Vec<channel::Group>) -> Vec<Self> {
+        let counts = AtOnce::of(groups.iter().map(|of| of.channel).collect());
+        groups.into_iter().map(|of| Self { of, counts: counts.clone() }).collect()
+    }
+
     /// One by itself.
     pub fn alone(of: channel::Group) -> Self {
-        let siblings = Arc::new(Groups { channels: vec![of.channel], ..Groups::default() });
-        Self { of, siblings }
+        let counts = AtOnce::of(vec![of.channel]);
+        Self { of, counts }
     }
 }
 
@@ -70,9 +60,8 @@ impl Group {
     /// How many users are in it now.
     async fn member_count(&self, ctx: &Context<'_>) -> Result<i32> {
         let app = Call::of(ctx).app;
-        let count = || channel::member_counts(app, &self.siblings.channels);
-        let counts = self.siblings.counts.get_or_try_init(count).await?;
-        Ok(int(counts.get(&self.of.channel).copied().unwrap_or_default()))
+        let count = self.counts.get(self.of.channel, |groups| channel::member_counts(app, groups)).await?;
+        Ok(int(count.copied().unwrap_or_default()))
     }
 
     /// Who is in it now, whom the tenant heard of first before others; 20 where neither `first` nor `last` is given. SERVICE, ADMIN.
@@ -103,7 +92,7 @@ impl GroupQuery {
     /// The tenant's groups, by code. Any role.
     async fn user_groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
-        Ok(Groups::list(channel::groups(call.app, call.tenant).await?))
+        Ok(Group::list(channel::groups(call.app, call.tenant).await?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod account;
 mod admission;
+mod at_once;
 mod audit;
 mod budget;
 mod catalogue;

@@ -9,7 +9,7 @@ use super::audit::{AuditActor, AuditEntry, SharedHistories};
 use super::catalogue::MessageType;
 use super::channel::Target;
 use super::context::{Call, STAFF};
-use super::group::{Group, Groups};
+use super::group::Group;
 use super::inbox::NotificationKind;
 use super::outbound::{NotificationDeliveries, SharedFigures};
 use super::scalars::{Instant, int};
@@ -198,7 +198,7 @@ impl Notification {
     /// What services and operators did to it since: who has amended, postponed or retracted it, newest first; 20 acts at the most.
     /// SERVICE, ADMIN.
     async fn history(&self, ctx: &Context<'_>) -> Result<Vec<AuditEntry>> {
-        self.histories.get(Call::by(ctx, STAFF)?, self.of.id).await
+        self.histories.shown(Call::by(ctx, STAFF)?, self.of.id).await
     }
 
     /// Code of the rule that has raised it; null where somebody has sent it.
@@ -220,13 +220,13 @@ impl Notification {
     /// What `stats` grew by in each hour in which it did, oldest first; the first 1,000 of them. A message, which is for one user, has none, and what
     /// was delivered to users by name as it was published is in none. SERVICE, ADMIN.
     async fn stats_by_hour(&self, ctx: &Context<'_>) -> Result<Vec<NotificationHour>> {
-        self.hours.get(Call::by(ctx, STAFF)?, self.of.seq).await
+        self.hours.shown(Call::by(ctx, STAFF)?, self.of.seq).await
     }
 
     /// What came of its deliveries to the outside, by channel; one without any is left out. They are counted while they are kept: for the
     /// retention window, and as long as their endpoint or relay is there. SERVICE, ADMIN.
     async fn deliveries(&self, ctx: &Context<'_>) -> Result<Vec<NotificationDeliveries>> {
-        self.figures.get(Call::by(ctx, STAFF)?, self.of.id).await
+        self.figures.shown(Call::by(ctx, STAFF)?, self.of.id).await
     }
 }
 
@@ -245,7 +245,7 @@ impl Audience<'_> {
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
         let mut groups = channel::named_groups(&call.app.db.read, call.tenant, &self.0.groups).await?;
-        Ok(Groups::list(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
+        Ok(Group::list(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
     }
 
     /// How many users are named one by one.

@@ -1,12 +1,9 @@
 //! How many users a notification has reached.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use async_graphql::{Result, SimpleObject};
 use entity::ids::Seq;
-use tokio::sync::OnceCell;
 
+use super::at_once::AtOnce;
 use super::context::Call;
 use super::scalars::{Instant, int};
 use crate::domain::notification::Notification;
@@ -47,27 +44,18 @@ pub struct NotificationHour {
 }
 
 /// The hours of notifications that were asked for together.
-#[derive(Default)]
-pub struct SharedHours {
-    seqs: Vec<Seq>,
-    all: OnceCell<HashMap<Seq, Vec<Hour>>>,
-}
+pub type SharedHours = AtOnce<Seq, Vec<Hour>>;
 
 impl SharedHours {
-    /// Of these.
-    pub fn of(seqs: Vec<Seq>) -> Arc<Self> {
-        Arc::new(Self { seqs, ..Self::default() })
-    }
-
     /// Those of one of them; none before it is published.
-    pub async fn get(&self, call: Call<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
+    pub async fn shown(&self, call: Call<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
         let Some(seq) = seq else { return Ok(Vec::new()) };
-        let all = self.all.get_or_try_init(|| tally::hours(call.app, call.tenant, &self.seqs)).await?;
+        let of = self.get(seq, |seqs| tally::hours(call.app, call.tenant, seqs)).await?;
         let shown = |of: &Hour| NotificationHour {
             at: of.at.into(),
             delivered_count: int(of.delivered),
             read_count: int(of.was_read),
         };
-        Ok(all.get(&seq).into_iter().flatten().map(shown).collect())
+        Ok(of.into_iter().flatten().map(shown).collect())
     }
 }

@@ -1,5 +1,7 @@
 //! Polls: overviews of which a client knows already all that they say.
 
+use tidings::auth::Role;
+
 use super::comparison::CLIENTS;
 use super::overview::{OVERVIEW, asks};
 use super::{CONNECTIONS, TIDINGS, present};
@@ -9,7 +11,6 @@ use crate::figures::Case;
 use crate::load::{Ask, Load, tag};
 use crate::server::{Server, token};
 use crate::{Place, Plan, Result};
-use tidings::auth::Role;
 
 /// What cases and contenders are called.
 pub mod called {
