@@ -113,10 +113,7 @@ async fn main() -> Result<()> {
         Command::Rules(plan) => (&["rules"], plan),
         Command::Delivery(plan) => (&["delivery"], plan),
         Command::Start(plan) => (&["start"], plan),
-        Command::All(plan) => (
-            &["overview", "poll", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"],
-            plan,
-        ),
+        Command::All(plan) => (&work::ALL, plan),
         Command::Report { check } => return report::run(check),
         Command::Gate { ground, accept } => return gate::run(&ground, accept).await,
         Command::Contender(options) => return contender::serve(options).await,

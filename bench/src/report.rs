@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use minijinja::{Environment, context};
 
 use crate::figures::{self, Case, Results};
-use crate::{Result, place};
+use crate::{Result, place, work};
 
-const WHAT: [&str; 10] = ["overview", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"];
 const DATABASES: [&str; 2] = ["postgresql", "sqlite"];
 
 /// All results, by what was measured over which database.
@@ -21,7 +20,7 @@ pub struct All(BTreeMap<(&'static str, &'static str), Results>);
 impl All {
     fn read() -> Result<Self> {
         let mut all = BTreeMap::new();
-        for what in WHAT {
+        for what in work::ALL {
             for database in DATABASES {
                 all.extend(figures::read(what, database)?.map(|results| ((what, database), results)));
             }

@@ -24,6 +24,10 @@ use crate::load::Ask;
 use crate::server::token;
 use crate::{Place, Plan, Result};
 
+/// All of them, as results and commands call them.
+pub const ALL: [&str; 11] =
+    ["overview", "poll", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"];
+
 /// Tenants that overviews and lists are asked of.
 pub const SCENES: [&str; 4] = ["main", "a632", "a199", "a20"];
 
