@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import Ajv from 'ajv/dist/2019.js';
@@ -133,7 +133,12 @@ export async function samples(check) {
     const { packages } = JSON.parse(told.out);
     const isBuilt = ({ kind }) => kind.some((of) => ['lib', 'bin', 'custom-build'].includes(of));
     const wanted = packages.flatMap((of) => [of.manifest_path, ...of.targets.filter(isBuilt).map((target) => target.src_path)]);
-    const names = [...wanted.map((file) => file.slice(path('').length)), 'Cargo.lock', 'console/dist/assets.rs', 'ui/elements/dist/assets.rs', 'ui/demo/page.js'];
+    const sources = readdirSync(path('src'), { recursive: true }).filter((name) => name.endsWith('.rs')).map((name) => `src/${name}`);
+    const included = sources.flatMap((source) => [...text(source).matchAll(/\binclude(?:_str|_bytes)?!\("([^"]+)"/g)].map(([, file]) => join(dirname(source), file)))
+      // Unit tests take theirs from there.
+      .filter((file) => !file.startsWith('tests/'));
+    assert.ok(included.length > 5, 'what sources include is not seen');
+    const names = [...wanted.map((file) => file.slice(path('').length)), 'Cargo.lock', ...included];
     for (const name of names) assert.ok(kept.some((folder) => name === folder || name.startsWith(`${folder}/`)), `${name} is left out`);
     for (const folder of kept) assert.ok(names.some((name) => name === folder || name.startsWith(`${folder}/`)), `${folder} is wanted by nobody`);
   });
