@@ -49,6 +49,12 @@ export class Page extends Part {
     }
   }
 
+  /** What was typed last is no reason to come back to a page that was left. */
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    clearTimeout(this.narrowing);
+  }
+
   /** Filters by other values, which the address keeps. */
   narrow(place, changes) {
     clearTimeout(this.narrowing);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { until } from './scene.mjs';
 
@@ -27,8 +28,12 @@ export async function audit(scene, size) {
   const text = await readFile(await (await downloading).path(), 'utf8');
   const lines = text.trim().split('\n').map((line) => JSON.parse(line));
   assert.deepEqual(lines.map(({ action, actor, subject }) => [action, actor.name, actor.role, subject]), [['retractSentNotification', 'shop', 'SERVICE', id]]);
+  // Whoever goes elsewhere before what they typed has rested stays there.
+  await page.getByLabel('Which').fill(`${id} `);
   await page.getByRole('link', { name: 'the one' }).click();
   await page.getByRole('heading', { name: 'A secret that no log has' }).waitFor();
+  await sleep(600);
+  assert.equal(new URL(page.url()).pathname, `/desk/sent/${id}`);
   await page.goBack();
   await page.getByLabel('Done by').waitFor();
   assert.ok(!(await page.locator('main').innerText()).includes('secret'));
