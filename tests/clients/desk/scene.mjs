@@ -173,14 +173,15 @@ export class Tenant {
     return sendAnnouncement.notification.id;
   }
 
-  /** Somebody who listens until they are closed. */
+  /** Somebody who listens until they are closed. What comes is read: an answer that nobody reads is closed when its garbage is collected. */
   async session(sub) {
     const stop = new AbortController();
     const headers = { 'content-type': 'application/json', accept: 'text/event-stream', authorization: `Bearer ${token(this.name, sub, 'user')}` };
     const body = JSON.stringify({ query: 'subscription { overviewChanged { overview { cursor } } }' });
     const answer = await fetch(`http://127.0.0.1:${this.server.port}/graphql`, { method: 'POST', headers, body, signal: stop.signal });
     if (!answer.ok) throw new Error(await answer.text());
-    return { close: () => stop.abort() };
+    const heard = answer.text().catch(() => {});
+    return { close: () => (stop.abort(), heard) };
   }
 
   /** Titles in somebody's inbox, newest first. */

@@ -58,7 +58,7 @@ export async function now(scene, size) {
   const session = await tenant.session('ada');
   await until('a session', () => cell('Sessions'), (number) => number === '1');
   assert.equal(await tile('Open sessions').innerText(), '1');
-  session.close();
+  await session.close();
   await until('none', () => tile('Open sessions').innerText(), (number) => number === '0');
   await tenant.ask('{ inboxUser(id: "ada") { overview { cursor } } }');
   await until('a sync', () => tile('Inboxes synced').innerText(), (number) => Number(number) > 0);
