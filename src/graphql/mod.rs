@@ -68,7 +68,7 @@ pub use errors::code as error_code;
 use errors::failed;
 use event::Events;
 pub use flight::{Operation, code as outcome};
-pub use poll::Poll;
+pub use poll::{Known, Poll};
 pub use viewer::{Viewer, Who};
 
 /// Everything that can be asked.

@@ -1,5 +1,5 @@
-//! Queries that ask again and again where an inbox stands: what their answers were made of, so that one that would be the same is not
-//! made again.
+//! Queries that ask again and again where an inbox stands: what their answers were and what they were made of, so that one that would be the
+//! same is not made again.
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 
 use super::{Admitted, Schema, Viewer};
 use crate::auth::Role;
-use crate::domain::overview::{self, Made, Overview};
+use crate::domain::overview::{self, Made, Overview, Text};
 use crate::domain::user;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::fingerprint::fingerprint;
+use crate::model::seal::Kind;
 
 /// A query of a user for their overview, and for nothing else that may change.
 #[derive(Debug)]
@@ -21,8 +22,18 @@ pub struct Poll {
     viewer: Viewer,
     /// All that was asked.
     request: i64,
-    shows_cursor: bool,
+    /// How many fields of the answer say where the inbox stands.
+    cursors: usize,
     readings: Readings,
+}
+
+/// The answer to a poll that would be made if it were executed.
+#[derive(Debug)]
+pub struct Known {
+    /// What its text is told from other texts by.
+    pub tag: i64,
+    /// Nothing where it is too long to be remembered.
+    pub text: Option<String>,
 }
 
 /// The overviews that an answer is made of, noted while it is: whose, which reading, and its cursor.
@@ -39,46 +50,64 @@ impl Readings {
 }
 
 impl Poll {
-    /// Nothing where the request is for something else. `asked` is all that its answer goes by, but for who asks.
-    pub fn of(viewer: &Viewer, admitted: &mut Admitted, asked: &[u8]) -> Option<Self> {
+    /// Nothing where the request is for something else. `request` stands for all that its answer goes by, but for who asks.
+    pub fn of(viewer: &Viewer, admitted: &mut Admitted, request: i64) -> Option<Self> {
         let operation = &admitted.document.node;
         if viewer.role != Role::User || operation.ty != OperationType::Query {
             return None;
         }
-        let [Selection::Field(root)] = nodes(&operation.selection_set.node)[..] else { return None };
-        let is_one =
-            root.node.name.node == "viewer" && nodes(&root.node.selection_set.node).into_iter().all(is_of_poll);
-        if !is_one || !selects(&root.node.selection_set.node, &|field| field.name.node == "overview") {
+        let [root] = &operation.selection_set.node.items[..] else { return None };
+        let Selection::Field(root) = &root.node else { return None };
+        let asked = &root.node.selection_set.node;
+        let is_one = root.node.name.node == "viewer" && asked.items.iter().all(|item| is_of_poll(&item.node));
+        if !is_one || !selects(asked, &|field| field.name.node == "overview") {
             return None;
         }
         let readings = Readings::default();
         admitted.request.data.insert(readings.clone());
-        let shows_cursor = selects(&root.node.selection_set.node, &|field| field.name.node == "cursor");
-        Some(Self { viewer: viewer.clone(), request: fingerprint(asked), shows_cursor, readings })
+        Some(Self { viewer: viewer.clone(), request, cursors: count(asked, "cursor"), readings })
     }
 
-    /// The tag of the last answer to the same, where it would be the same now.
-    pub async fn unchanged(&self, schema: &Schema) -> Result<Option<i64>> {
+    /// What the answer would be, where that is known without executing it.
+    pub async fn known(&self, schema: &Schema) -> Result<Option<Known>> {
         let Viewer { tenant, sub, .. } = &self.viewer;
         let asking = async {
             let user = user::mention_one(&schema.app, tenant, "user", sub).await?;
-            overview::unchanged(&schema.app, tenant, user, self.request).await
+            let made = overview::unchanged(&schema.app, tenant, user, self.request).await?;
+            Result::<_, Error>::Ok(made.map(|made| (user, made)))
         };
-        Ok(self.viewer.party().does(asking).await?.map(|made| made.tag))
+        let Some((user, (made, cursor))) = self.viewer.party().does(asking).await? else { return Ok(None) };
+        let is_same = made.cursor.is_none_or(|of| of == cursor);
+        let text = made.text.map(|text| text.at(&self.sealed(user, cursor)));
+        let moved = || Some(fingerprint(text.as_ref()?.as_bytes()));
+        let tag = if is_same { Some(made.tag) } else { moved() };
+        Ok(tag.map(|tag| Known { tag, text }))
     }
 
-    /// Remembers an answer, of which nothing has failed, by its tag.
-    pub async fn answered(&self, schema: &Schema, tag: i64) {
+    /// What to remember of an answer of which nothing has failed.
+    pub fn made(&self, answer: &str) -> Made {
+        let reading = self.readings.0.lock().first().copied();
+        let cursor = reading.filter(|_| self.cursors > 0).map(|(_, _, cursor)| cursor);
+        let sealed = reading.map(|(user, _, cursor)| self.sealed(user, cursor)).unwrap_or_default();
+        let text = Text::of(answer, &sealed, self.cursors);
+        Made { request: self.request, tag: fingerprint(answer.as_bytes()), cursor, text }
+    }
+
+    /// Remembers an answer, where it was made of one overview.
+    pub async fn answered(&self, schema: &Schema, made: Made) {
         let readings = self.readings.0.lock().clone();
-        if let [(user, reading, cursor)] = readings[..] {
-            let made = Made { request: self.request, tag, cursor: self.shows_cursor.then_some(cursor) };
+        if let [(user, reading, _)] = readings[..] {
             schema.app.caches.overviews.answered(user, reading, made).await;
         }
     }
-}
 
-fn nodes(of: &SelectionSet) -> Vec<&Selection> {
-    of.items.iter().map(|item| &item.node).collect()
+    /// As answers say where the inbox stands; nothing where this one does not.
+    fn sealed(&self, user: UserId, cursor: Seq) -> String {
+        if self.cursors == 0 {
+            return String::new();
+        }
+        self.viewer.tenant.seal.close(Kind::Cursor, user.0, cursor.0)
+    }
 }
 
 /// Whether a field of the viewer is the overview without what happens in views, or never changes.
@@ -91,6 +120,18 @@ fn is_of_poll(selection: &Selection) -> bool {
         "overview" => !selects(&field.selection_set.node, &is_of_views),
         _ => false,
     }
+}
+
+/// How many fields of that name are selected anywhere below.
+fn count(of: &SelectionSet, name: &str) -> usize {
+    let counts = of.items.iter().map(|item| match &item.node {
+        Selection::Field(field) => {
+            usize::from(field.node.name.node == name) + count(&field.node.selection_set.node, name)
+        }
+        Selection::InlineFragment(fragment) => count(&fragment.node.selection_set.node, name),
+        Selection::FragmentSpread(_) => 0,
+    });
+    counts.sum()
 }
 
 /// Whether a field like that is selected anywhere below.

@@ -75,6 +75,13 @@ pub fn answer(
     }
 }
 
+/// What is known to come of a request, without an error.
+pub fn known(media: &'static str, text: String) -> Response {
+    let mut answer = respond(media, StatusCode::OK, text);
+    answer.extensions_mut().insert(Code("OK".into()));
+    answer
+}
+
 /// Why a request was not executed, or has no answer.
 pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
     let code = outcome(response);

@@ -17,8 +17,7 @@ use super::tag::{is_among, not_modified, tagged};
 use super::{events, socket};
 use crate::auth::Claims;
 use crate::error::Error;
-use crate::graphql::{Admitted, Poll, Viewer};
-use crate::model::fingerprint::fingerprint;
+use crate::graphql::{Admitted, Known, Poll, Viewer};
 
 /// Queries only: whatever changes something must not be in an address. Sockets come this way, too.
 pub async fn get(
@@ -34,81 +33,99 @@ pub async fn get(
         answer.extensions_mut().extend(written);
         return answer;
     }
-    let address = request.uri().query().unwrap_or_default().to_owned();
     let known = request.headers().get(header::IF_NONE_MATCH).cloned();
     let asked = match Asked::from_request(request, &server).await {
         Ok(asked) => asked,
         Err(refusal) => return refusal,
     };
-    let Asked { media, caller, request } = asked;
+    answer_to(&server, asked, Method::Get { known }).await
+}
+
+/// A request in a body.
+pub async fn post(State(server): State<Server>, asked: Asked) -> Response {
+    answer_to(&server, asked, Method::Post).await
+}
+
+/// How something is asked.
+enum Method {
+    /// By an address, with the tags of the answers that the client knows.
+    Get {
+        known: Option<HeaderValue>,
+    },
+    Post,
+}
+
+impl Method {
+    /// Whether the client knows the answer with this tag (RFC 9110, section 13.1.2).
+    fn knows(&self, tag: i64) -> bool {
+        let Self::Get { known: Some(known) } = self else { return false };
+        known.to_str().is_ok_and(|known| is_among(tag, known))
+    }
+
+    /// An answer with this tag, or that it is one that the client knows.
+    fn answer(&self, tag: i64, answer: impl FnOnce() -> Response) -> Response {
+        match self {
+            Self::Get { .. } if self.knows(tag) => not_modified(tag),
+            Self::Get { .. } => tagged(answer(), tag),
+            Self::Post => answer(),
+        }
+    }
+}
+
+async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
+    let Asked { media, caller, request, print } = asked;
     let viewer = caller.as_ref().map(|(viewer, _)| viewer);
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
         Err(response) => return answer::refused(media, &response),
     };
-    if admitted.operation.kind == OperationType::Mutation {
+    if admitted.operation.kind == OperationType::Mutation && !matches!(method, Method::Post) {
         admitted.flight.ended("BAD_USER_INPUT");
         let error = Error::bad_input("query", "must be a query: mutations are sent by POST");
         let mut answer = refusal(media, StatusCode::METHOD_NOT_ALLOWED, &error);
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         return answer;
     }
-    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
-    let asked = format!("{media} {address}");
-    match viewer.filter(|_| media != EVENTS).and_then(|viewer| Poll::of(viewer, &mut admitted, asked.as_bytes())) {
-        Some(poll) => conditional(&server, media, (caller, admitted), &poll, known.as_ref()).await,
-        None => execute(&server, media, caller, admitted).await,
-    }
-}
-
-/// The answer to a poll, or that it is the one that the client knows (RFC 9110, section 13.1.2). Where that is known without making it,
-/// nothing is executed.
-async fn conditional(
-    server: &Server,
-    media: &'static str,
-    (caller, mut admitted): (Option<(Viewer, Claims)>, Admitted),
-    poll: &Poll,
-    known: Option<&HeaderValue>,
-) -> Response {
-    let known = known.and_then(|known| known.to_str().ok());
-    // What fails is told by the answer.
-    if let Some(known) = known
-        && let Ok(Some(tag)) = poll.unchanged(&server.schema).await
-        && is_among(tag, known)
-    {
-        admitted.flight.went_well();
-        let mut answer = not_modified(tag);
-        answer.extensions_mut().insert(admitted.operation.clone());
-        return answer;
-    }
     let operation = admitted.operation.clone();
-    let viewer = caller.map(|(viewer, _)| viewer);
-    let budget = server.schema.budget(viewer.as_ref());
-    let response = server.schema.run(viewer.clone(), admitted).await;
-    let mut tag = None;
-    let keep = |text: String| {
-        tag = response.errors.is_empty().then(|| fingerprint(text.as_bytes()));
-        server.unread.kept(viewer.as_ref(), text, budget.most())
+    let mut answer = match viewer.filter(|_| media != EVENTS).and_then(|of| Poll::of(of, &mut admitted, print)) {
+        Some(poll) => polled(server, media, (caller, admitted), &poll, &method).await,
+        None => execute(server, media, caller, admitted).await,
     };
-    let mut answer = answer::answer(media, &response, &budget, keep);
-    if let Some(tag) = tag.filter(|_| answer.status() == StatusCode::OK) {
-        poll.answered(&server.schema, tag).await;
-        answer = match known {
-            Some(known) if is_among(tag, known) => not_modified(tag),
-            _ => tagged(answer, tag),
-        };
-    }
     answer.extensions_mut().insert(operation);
     answer
 }
 
-/// A request in a body.
-pub async fn post(State(server): State<Server>, asked: Asked) -> Response {
-    let Asked { media, caller, request } = asked;
-    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
-    match server.schema.admit(viewer, request).await {
-        Ok(admitted) => execute(&server, media, caller, admitted).await,
-        Err(response) => answer::refused(media, &response),
+/// The answer to a poll. Where it is known without being made, nothing is executed.
+async fn polled(
+    server: &Server,
+    media: &'static str,
+    (caller, mut admitted): (Option<(Viewer, Claims)>, Admitted),
+    poll: &Poll,
+    method: &Method,
+) -> Response {
+    // What fails is told by the answer.
+    if let Ok(Some(Known { tag, text })) = poll.known(&server.schema).await
+        && (text.is_some() || method.knows(tag))
+    {
+        admitted.flight.went_well();
+        return method.answer(tag, || answer::known(media, text.unwrap_or_default()));
+    }
+    let viewer = caller.map(|(viewer, _)| viewer);
+    let budget = server.schema.budget(viewer.as_ref());
+    let response = server.schema.run(viewer.clone(), admitted).await;
+    let mut made = None;
+    let keep = |text: String| {
+        made = response.errors.is_empty().then(|| poll.made(&text));
+        server.unread.kept(viewer.as_ref(), text, budget.most())
+    };
+    let answer = answer::answer(media, &response, &budget, keep);
+    match made.filter(|_| answer.status() == StatusCode::OK) {
+        Some(made) => {
+            let tag = made.tag;
+            poll.answered(&server.schema, made).await;
+            method.answer(tag, || answer)
+        }
+        None => answer,
     }
 }
 
@@ -119,8 +136,7 @@ async fn execute(
     caller: Option<(Viewer, Claims)>,
     admitted: Admitted,
 ) -> Response {
-    let operation = admitted.operation.clone();
-    let mut answer = match caller {
+    match caller {
         Some((viewer, claims)) if media == EVENTS => {
             match server.sessions.place().and_then(|place| place.taken(&viewer)) {
                 Ok(session) => events::answer(server, (viewer, claims), session, admitted),
@@ -134,7 +150,5 @@ async fn execute(
             let keep = |text| server.unread.kept(viewer.as_ref(), text, budget.most());
             answer::answer(media, &response, &budget, keep)
         }
-    };
-    answer.extensions_mut().insert(operation);
-    answer
+    }
 }

@@ -19,6 +19,7 @@ use super::server::Server;
 use crate::auth::{Claims, Role};
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
+use crate::model::fingerprint::fingerprint;
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -43,6 +44,8 @@ pub struct Asked {
     pub caller: Option<(Viewer, Claims)>,
     /// Not looked at yet.
     pub request: Request,
+    /// What it is told from other requests by, of which the answers go by something else than by who asks.
+    pub print: i64,
 }
 
 impl FromRequest<Server> for Asked {
@@ -67,15 +70,18 @@ impl FromRequest<Server> for Asked {
             viewer.origin = origin(server, parts.extensions.get::<Arc<Line>>().map(|line| &**line), &parts.headers);
         }
         let asked = if let Some(address) = address {
-            address.fields().and_then(request_of).map_err(|error| (StatusCode::BAD_REQUEST, error))
+            let written = parts.uri.query().unwrap_or_default().as_bytes();
+            let fields = address.fields().map_err(|error| (StatusCode::BAD_REQUEST, error));
+            fields.and_then(|fields| Ok((one(fields)?, print("GET", media, written))))
         } else {
             let limits = &server.app.config.limits;
             let is_staff = caller.as_ref().is_some_and(|(viewer, _)| viewer.role != Role::User);
             let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
-            sent(&parts.headers, body, most).await
+            let body = whole(&parts.headers, body, most).await;
+            body.and_then(|body| Ok((one(sent(&body)?)?, print("POST", media, &body))))
         };
-        let request = asked.map_err(|(status, error)| refusal(media, status, &error))?;
-        Ok(Self { media, caller, request })
+        let (request, print) = asked.map_err(|(status, error)| refusal(media, status, &error))?;
+        Ok(Self { media, caller, request, print })
     }
 }
 
@@ -108,15 +114,22 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
 
-/// A request in a body.
-async fn sent(headers: &HeaderMap, body: Body, most: usize) -> Result<Request, (StatusCode, Error)> {
-    let body = whole(headers, body, most).await?;
-    let request = match serde_json::from_slice(&body) {
-        Ok(Value::Object(fields)) => request_of(fields),
-        Ok(_) => Err(Error::bad_input("", "the body must be one JSON object: requests are not sent in batches")),
-        Err(_) => Err(Error::bad_input("", "the body is not valid JSON")),
+/// What a body says.
+fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
+    let error = match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => return Ok(fields),
+        Ok(_) => "the body must be one JSON object: requests are not sent in batches",
+        Err(_) => "the body is not valid JSON",
     };
-    request.map_err(|error| (StatusCode::BAD_REQUEST, error))
+    Err((StatusCode::BAD_REQUEST, Error::bad_input("", error)))
+}
+
+fn one(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {
+    request_of(fields).map_err(|error| (StatusCode::BAD_REQUEST, error))
+}
+
+fn print(method: &str, media: &str, written: &[u8]) -> i64 {
+    fingerprint(&[method.as_bytes(), media.as_bytes(), written].join(&b' '))
 }
 
 /// A body of at most `most` bytes, of which no more is read, and for which nobody waits for more than 30 s.

@@ -7,7 +7,7 @@ mod statement;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use entity::ids::UserId;
+use entity::ids::{Seq, UserId};
 
 use super::catalogue;
 use super::inbox::standing::{self, Reach, Verdict};
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 use reading::Want;
 
-pub use crate::model::overview::{Count, Entry, Made, Memory, Overview, TypeOverview, Wish};
+pub use crate::model::overview::{Count, Entry, Made, Memory, Overview, Text, TypeOverview, Wish};
 pub use question::{Stood, doubtful, still_standing};
 pub use statement::statement;
 
@@ -67,12 +67,18 @@ pub async fn of(
     Ok(overviews)
 }
 
-/// The last answer to a request of a user's that was made of their overview alone, where it would be the same now: the one statement by
-/// which a remembered overview is asked for, which requests at the same time share, or none where the answer is not remembered.
-pub async fn unchanged(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId, request: i64) -> Result<Option<Made>> {
+/// The last answer to a request of a user's that was made of their overview alone, where it would be the same now but for the cursor, which
+/// comes with it: the one statement by which a remembered overview is asked for, which requests at the same time share, or none where the
+/// answer is not remembered.
+pub async fn unchanged(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    user: UserId,
+    request: i64,
+) -> Result<Option<(Made, Seq)>> {
     let Some((entry, made)) = app.caches.overviews.answer(user, request).await else { return Ok(None) };
-    let overview = question::hold(app, tenant, vec![entry]).await?.remove(&user);
-    Ok(overview.filter(|of| made.cursor.is_none_or(|cursor| cursor == of.cursor)).map(|_| made))
+    let held = question::hold(app, tenant, vec![entry]).await?;
+    Ok(held.get(&user).map(|cursor| (made, *cursor)))
 }
 
 /// Reads overviews, those of inboxes that are behind once what is missing has been put there.

@@ -9,6 +9,7 @@ use entity::prelude::FromQueryResult;
 use moka::future::Cache;
 use parking_lot::Mutex;
 
+use super::answer::Made;
 use super::watch::Watch;
 use super::{Count, Mark, Overview, TypeOverview, Wish, next_reading};
 use crate::clock::Millis;
@@ -61,19 +62,8 @@ pub struct Entry {
     pub complete_upto: AtomicI64,
     /// What hung on the board when the database said last that it holds; nothing where there is no board.
     pub watch: Mutex<Option<Watch>>,
-    /// Answers that were made of it alone, oldest first; with room for all, so that they weigh the same at all times.
+    /// Answers that were made of it alone, oldest first, with room for all.
     pub answers: Mutex<Vec<Made>>,
-}
-
-/// An answer that was made of a remembered overview.
-#[derive(Clone, Copy, Debug)]
-pub struct Made {
-    /// To which request.
-    pub request: i64,
-    /// What its text is told from other texts by.
-    pub tag: i64,
-    /// The overview's, where the answer holds it.
-    pub cursor: Option<Seq>,
 }
 
 /// By user; what is used least goes first.
@@ -122,7 +112,7 @@ impl Memory {
     pub async fn answer(&self, user: UserId, request: i64) -> Option<(Arc<Entry>, Made)> {
         let entries = self.0.get(&user).await?;
         let made = |entry: &Arc<Entry>| {
-            let made = entry.answers.lock().iter().find(|made| made.request == request).copied()?;
+            let made = entry.answers.lock().iter().find(|made| made.request == request).cloned()?;
             Some((entry.clone(), made))
         };
         entries.iter().find_map(made)
@@ -132,12 +122,9 @@ impl Memory {
     pub async fn answered(&self, user: UserId, reading: u64, made: Made) {
         let Some(entries) = self.0.get(&user).await else { return };
         let Some(entry) = entries.iter().find(|entry| entry.overview.reading == reading) else { return };
-        let mut answers = entry.answers.lock();
-        answers.retain(|known| known.request != made.request);
-        if answers.len() == ANSWERS {
-            answers.remove(0);
-        }
-        answers.push(made);
+        entry.answered(made);
+        // So that it is weighed again. Where others have put something newer there meanwhile, what is older is not taken for it.
+        self.0.insert(user, entries).await;
     }
 
     /// Some of what is remembered, at most so many of it.
@@ -171,7 +158,18 @@ impl Entry {
     fn weight(&self) -> usize {
         let wished = self.wish.types.iter().flatten().map(|code| size_of::<String>() + code.len());
         let held = self.overview.types.iter().map(|of| size_of_val(of) + of.latest.as_ref().map_or(0, Item::weight));
-        PLACE + size_of_val(self) + wished.sum::<usize>() + size_of_val(self.senders.as_slice()) + held.sum::<usize>()
+        let answered: usize = self.answers.lock().iter().map(Made::weight).sum();
+        let own = size_of_val(self) + size_of_val(self.senders.as_slice());
+        PLACE + own + wished.sum::<usize>() + held.sum::<usize>() + answered
+    }
+
+    fn answered(&self, made: Made) {
+        let mut answers = self.answers.lock();
+        answers.retain(|known| known.request != made.request);
+        if answers.len() == ANSWERS {
+            answers.remove(0);
+        }
+        answers.push(made);
     }
 
     /// What the user's marks make of it, under the next version of their row; nothing where that cannot be told.
@@ -207,14 +205,14 @@ impl Entry {
         types.into_iter().map(of).collect()
     }
 
-    /// The overview, where it still holds.
-    pub fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Overview> {
+    /// As of which place in the log the overview is shown, where it still holds.
+    pub fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Seq> {
         // A log that ends before what was known of it is another one.
         if standing.is_behind() || stamp != self.stamp || standing.complete_upto() < self.complete_upto() {
             return None;
         }
         self.complete_upto.fetch_max(standing.complete_upto().0, Ordering::Relaxed);
-        Some(self.shown(standing.complete_upto()))
+        Some(standing.complete_upto())
     }
 
     /// The overview, as of a place in the log up to which the inbox is known not to be behind.

@@ -1,5 +1,6 @@
 //! Overviews: unread counts and latest items of every type.
 
+mod answer;
 mod marked;
 mod memory;
 mod same;
@@ -16,8 +17,9 @@ use super::catalogue::MessageType;
 use super::item::Item;
 use super::view;
 
+pub use answer::{Made, Text};
 pub use marked::Mark;
-pub use memory::{ANSWERS, Entry, Made, Memory, Stamp};
+pub use memory::{ANSWERS, Entry, Memory, Stamp};
 pub use watch::{ASKED_EVERY, Shares, Watch, hung};
 
 /// How many readings there were.

@@ -1,4 +1,5 @@
-//! Tags of overviews: a client that knows one is told nothing exactly where all that it would be told is what it knows, on whichever node.
+//! Tags of overviews: a client that knows one is told nothing exactly where all that it would be told is what it knows, on whichever node. And
+//! polls: what is remembered of their answers is what is answered to other requests at the same moment.
 
 use serde_json::{Map, Value, json};
 use tidings::auth::Role;
@@ -9,10 +10,13 @@ use crate::support::Actor;
 
 /// All that an overview shows but its cursor.
 const ALL: &str = "fragment All on InboxOverview { etag unread { count exact } unseen { count exact } total { count exact } \
-    views { id code externalId unread { count exact } lastActivityAt lastVisitedAt latest } \
-    types { type { id code title group readPolicy mandatory ttlSeconds icon ui } unread { count exact } latest { \
+    views { id code externalId unread { count exact } lastActivityAt lastVisitedAt latest } ...Types } \
+    fragment Types on InboxOverview { types { type { id code title group readPolicy mandatory ttlSeconds icon ui } unread { count exact } latest { \
       id kind type { code } title body link data sender { id name avatarUrl locale } target { type externalId } action createdAt updatedAt \
       expiresAt isRead readAt isArchived archivedAt notificationId } } }";
+
+/// What an overview shows that may be remembered as it was answered.
+const POLL: &str = "query Poll { viewer { overview(cap: 2) { cursor unread { count exact } unseen { count exact } ...Types here: cursor } } }";
 
 /// What a client asks with at first.
 const NONE: &str = "0000000000000000";
@@ -26,9 +30,11 @@ impl Driver<'_> {
         let other = self.overviews(&nodes[1], &known).await;
         for (user, known) in known.into_iter().enumerate() {
             let all = &one[user]["overview"];
+            self.compare_poll(USERS[user], all).await?;
             if *all != other[user]["overview"] {
                 return Err(format!("one node shows {} {all:#}, the other {:#}", USERS[user], other[user]["overview"]));
             }
+            let all = &without(all, "cursor");
             let news = if shown(all) == shown(&known) { &Value::Null } else { all };
             for told in [&one[user]["overviewUnless"], &other[user]["overviewUnless"]] {
                 if told != news {
@@ -40,12 +46,32 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Asks both nodes twice as a user themselves, who is told what somebody else is told of them.
+    async fn compare_poll(&self, user: &str, all: &Value) -> Result<(), String> {
+        if all.is_null() {
+            return Ok(());
+        }
+        let types = ALL.find("fragment Types").map_or("", |place| &ALL[place..]);
+        for node in [self.actor(Role::User, user), self.looking(Role::User, user)] {
+            for _ in 0..2 {
+                let (_, answer) = node.send(&format!("{POLL} {types}"), json!({})).await;
+                let told = &answer["data"]["viewer"]["overview"];
+                let fields = ["cursor", "unread", "unseen", "types"];
+                if fields.iter().any(|field| told[field] != all[field]) || told["here"] != all["cursor"] {
+                    return Err(format!("{user} is told {answer:#}: it is {all:#}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     async fn overviews(&self, node: &Actor<'_>, known: &[Value]) -> Vec<Value> {
         let (mut fields, mut variables, mut declared) = (Vec::new(), Map::new(), Vec::new());
         for (place, (user, known)) in USERS.iter().zip(known).enumerate() {
             variables.insert(format!("t{place}"), json!(known["etag"].as_str().unwrap_or(NONE)));
             declared.push(format!("$t{place}: String!"));
-            let of = format!("overview(cap: 2) {{ ...All }} overviewUnless(cap: 2, etag: $t{place}) {{ ...All }}");
+            let of =
+                format!("overview(cap: 2) {{ ...All cursor }} overviewUnless(cap: 2, etag: $t{place}) {{ ...All }}");
             fields.push(format!("u{place}: inboxUser(id: \"{user}\") {{ {of} }}"));
         }
         let query = format!("query({}) {{ {} }} {ALL}", declared.join(", "), fields.join(" "));
@@ -56,9 +82,13 @@ impl Driver<'_> {
 
 /// All of it but what it is told from others by.
 fn shown(all: &Value) -> Value {
+    without(all, "etag")
+}
+
+fn without(all: &Value, field: &str) -> Value {
     let mut all = all.clone();
     if let Some(fields) = all.as_object_mut() {
-        fields.remove("etag");
+        fields.remove(field);
     }
     all
 }

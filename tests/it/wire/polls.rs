@@ -133,6 +133,57 @@ on_every_database! {
         node.stop().await;
     }
 
+    async fn what_was_answered_is_answered_again_without_being_executed(app) {
+        app.admin().define_type("direct").await;
+        app.service().message("direct", "ada", "hello").await;
+        let ada = app.user("ada");
+        let asks = async |query: &str| {
+            let (statements, data) = app.statements_of(ada.ask(query, json!({}))).await;
+            (statements, data["viewer"].clone())
+        };
+        // Others find it in the log of the tenant at any moment.
+        let query = "{ viewer { a: overview(cap: 3) { place: cursor ... on InboxOverview { cursor unread { count } types { latest { title } } } } } }";
+        let executed = "{ viewer { a: overview(cap: 3) { place: cursor cursor unread { count } types { latest { title } } } b: overview { unread { count } } } }";
+        for moment in ["at first", "another's", "their own", "read"] {
+            match moment {
+                "another's" => app.service().message("direct", "ben", "to another").await,
+                // Which says what the cursor may look like.
+                "their own" => {
+                    let (_, before) = asks(query).await;
+                    app.service().message("direct", "ada", &format!("at \"{}\"", before["a"]["cursor"].as_str().unwrap())).await;
+                }
+                "read" => drop(ada.mark("markRead", json!({ "matching": {} })).await),
+                _ => {}
+            }
+            let (_, first) = asks(query).await;
+            let (statements, again) = asks(query).await;
+            let (_, anew) = asks(executed).await;
+            assert_eq!((statements, &again), (1, &first), "{moment}");
+            assert_eq!(again["a"], anew["a"], "{moment}");
+        }
+        // What differs in anything that it goes by is another request.
+        let capped = "query($cap: Int) { viewer { overview(cap: $cap) { unread { count exact } } } }";
+        app.service().message("direct", "ada", "one").await;
+        app.service().message("direct", "ada", "two").await;
+        for _ in 0..2 {
+            for (cap, count) in [(1, 1), (2, 2)] {
+                assert_eq!(ada.ask(capped, json!({ "cap": cap })).await["viewer"]["overview"]["unread"]["count"], count);
+            }
+        }
+        let (status, refused) = ada.send(capped, json!({ "cap": 0 })).await;
+        assert!(refused["errors"].is_array(), "{status} {refused}");
+        // A body that is too long to be kept is made each time.
+        let long = json!({ "type": "direct", "receiver": "ada", "content": { "title": "long", "body": "x".repeat(8_000) } });
+        app.admin().define_type("other").await;
+        for kind in ["direct", "other"] {
+            let mut input = long.clone();
+            input["type"] = json!(kind);
+            app.service().ask("mutation($i: SendMessageInput!) { sendMessage(input: $i) { replayed } }", json!({ "i": input })).await;
+        }
+        let bodies = "{ viewer { overview { types { latest { body again: body } } } } }";
+        assert_eq!(asks(bodies).await.1, asks(bodies).await.1);
+    }
+
     async fn what_is_no_poll_has_no_tag(app) {
         app.admin().define_type("direct").await;
         let node = app.listen().await;

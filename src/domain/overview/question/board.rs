@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use entity::ids::UserId;
+use entity::ids::{Seq, UserId};
 use futures_util::FutureExt;
 
 use super::known::ENTRIES;
@@ -15,7 +15,7 @@ use crate::clock::Millis;
 use crate::database::{Bounds, Party, Together};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::Result;
-use crate::model::overview::{Entry, Overview, Shares, Watch, hung};
+use crate::model::overview::{Entry, Shares, Watch, hung};
 
 /// Who listens to more channels than this watches all of them.
 const CHANNELS: i64 = 1000;
@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 type Looks = Together<Needs, Arc<Entry>, Held>;
 
 /// Overviews that hold. Of a type of its own, by which their queue is told from that of the questions to the database.
-struct Held(HashMap<UserId, Overview>);
+struct Held(HashMap<UserId, Seq>);
 
 /// Those of the entries that hold by the board alone, and the others: all of them where there is none.
 pub(super) async fn held(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     entries: Vec<Arc<Entry>>,
-) -> (HashMap<UserId, Overview>, Vec<Arc<Entry>>) {
+) -> (HashMap<UserId, Seq>, Vec<Arc<Entry>>) {
     let Some(board) = &app.board else { return (HashMap::new(), entries) };
     let (now, many) = (app.now(), entries.len());
     let (watched, mut others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| watch_of(entry, now).is_some());
@@ -67,7 +67,7 @@ async fn look(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Entry>>]) -> Resul
     let holding: HashSet<*const Entry> = holding.iter().map(|(entry, _)| Arc::as_ptr(entry)).collect();
     let of = |entry: &Arc<Entry>| {
         let holds = holding.contains(&Arc::as_ptr(entry));
-        holds.then(|| (entry.overview.user, entry.shown(entry.complete_upto())))
+        holds.then(|| (entry.overview.user, entry.complete_upto()))
     };
     Ok(jobs.iter().map(|job| Ok(Held(job.iter().filter_map(of).collect()))).collect())
 }

@@ -13,7 +13,7 @@ use crate::clock::Millis;
 use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::overview::{Entry, Overview, Stamp};
+use crate::model::overview::{Entry, Stamp};
 
 /// Overviews that are asked of in one statement.
 pub const ENTRIES: usize = 256;
@@ -83,8 +83,9 @@ impl Known {
         Ok(())
     }
 
-    /// The overview of an entry, where it still holds. A clock that went back would show again what has expired.
-    pub fn of(&self, tenant: &Tenant, entry: &Entry, now: Millis) -> Option<Overview> {
+    /// As of which place in the log the overview of an entry is shown, where it still holds. A clock that went back would show again what
+    /// has expired.
+    pub fn of(&self, tenant: &Tenant, entry: &Entry, now: Millis) -> Option<Seq> {
         let has_expired = entry.read_at < self.expired_at || now < entry.read_at;
         let senders_are_same = entry.senders.iter().all(|(sender, version)| self.senders.get(sender) == Some(version));
         if has_expired || !senders_are_same {

@@ -8,7 +8,7 @@ mod statement;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use entity::ids::UserId;
+use entity::ids::{Seq, UserId};
 use futures_util::FutureExt;
 
 use crate::app::App;
@@ -22,7 +22,7 @@ use known::{ENTRIES, Known};
 pub use drift::{Stood, doubtful, still_standing};
 
 /// Requests of a tenant's users that wait to hear which of the overviews that are remembered still hold.
-type Questions = Together<Needs, Arc<Entry>, HashMap<UserId, Overview>>;
+type Questions = Together<Needs, Arc<Entry>, HashMap<UserId, Seq>>;
 
 /// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
 /// have gone on, which every later question then knows.
@@ -39,15 +39,17 @@ pub(super) async fn recall(
     if entries.is_empty() {
         return Ok(HashMap::new());
     }
-    hold(app, tenant, entries).await
+    let held = hold(app, tenant, entries.clone()).await?;
+    let shown = |entry: &Arc<Entry>| Some((entry.overview.user, entry.shown(*held.get(&entry.overview.user)?)));
+    Ok(entries.iter().filter_map(shown).collect())
 }
 
-/// Those of these that still hold: by the board, where there is one, and else by the database.
+/// As of which places in the log those of these still hold that do: by the board, where there is one, and else by the database.
 pub(super) async fn hold(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     entries: Vec<Arc<Entry>>,
-) -> Result<HashMap<UserId, Overview>> {
+) -> Result<HashMap<UserId, Seq>> {
     let (mut held, entries) = board::held(app, tenant, entries).await;
     if entries.is_empty() {
         return Ok(held);
@@ -60,11 +62,7 @@ pub(super) async fn hold(
     Ok(held)
 }
 
-async fn answer(
-    app: &App,
-    tenant: &Tenant,
-    jobs: &mut [Vec<Arc<Entry>>],
-) -> Result<Vec<Result<HashMap<UserId, Overview>>>> {
+async fn answer(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Entry>>]) -> Result<Vec<Result<HashMap<UserId, Seq>>>> {
     let now = app.now();
     let hung = board::hang(app, tenant, jobs.iter().flatten(), now).await?;
     let end = tenant.end();
@@ -81,11 +79,11 @@ async fn answer(
         known.ask(app, tenant, &moved, Reach::End, now).await?;
     }
     let held = |entry: &Arc<Entry>| {
-        let overview = known.of(tenant, entry, now)?;
+        let cursor = known.of(tenant, entry, now)?;
         if let Some(hung) = &hung {
             hung.keep(tenant, entry, known.expires_at);
         }
-        Some((entry.overview.user, overview))
+        Some((entry.overview.user, cursor))
     };
     Ok(jobs.iter().map(|job| Ok(job.iter().filter_map(held).collect())).collect())
 }
