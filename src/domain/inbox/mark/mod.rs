@@ -68,8 +68,7 @@ pub async fn apply(
 }
 
 async fn apply_to_all(app: &App, tenant: &Tenant, user: UserId, of: &Match, change: Change) -> Result<Marked> {
-    let catalogue = catalogue::current(app, tenant).await?;
-    sync::brought_near(app, tenant, &[user]).await?;
+    let catalogue = near(app, tenant, user).await?;
     let changed = transaction!(app.db, |txn| {
         let now = app.now();
         let end = sync::within(txn, tenant, &[user], now).await?;
@@ -87,16 +86,23 @@ async fn apply_to_all(app: &App, tenant: &Tenant, user: UserId, of: &Match, chan
     Ok(changed.by(&catalogue))
 }
 
+/// Brings an inbox that is far behind near the end of the log, and returns the catalogue as it is now.
+async fn near(app: &App, tenant: &Tenant, user: UserId) -> Result<Arc<Catalogue>> {
+    match sync::brought_near(app, tenant, &[user]).await? {
+        Some(version) => catalogue::at(app, tenant, version).await,
+        None => catalogue::current(app, tenant).await,
+    }
+}
+
 /// The inbox, or one type of it, was looked at: types that read themselves are read, and, if it was the whole, nothing
 /// is unseen any more.
 pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -> Result<Marked> {
-    let catalogue = catalogue::current(app, tenant).await?;
+    let catalogue = near(app, tenant, user).await?;
     if let Some(code) = only
         && catalogue.message_type(code).is_none()
     {
         return Err(no_type("type", code));
     }
-    sync::brought_near(app, tenant, &[user]).await?;
     let changed = transaction!(app.db, |txn| {
         let now = app.now();
         let end = sync::within(txn, tenant, &[user], now).await?;
@@ -136,10 +142,10 @@ impl Inbox<'_> {
         }
         let types = catalogue.chosen("select.matching.types", of.types.as_deref())?;
         let up_to = of.up_to.unwrap_or(end).min(end);
-        tally::settle(self.txn, &[self.user]).await?;
         if change == Change::Read && of.target.is_none() {
             return self.read_all(changed, &types.iter().map(|kind| kind.id).collect::<Vec<_>>(), up_to).await;
         }
+        tally::settle(self.txn, &[self.user]).await?;
         for kind in types {
             for step in steps(change) {
                 // A bulk mark is about the inbox proper, but for the one that empties the archive.
@@ -152,7 +158,7 @@ impl Inbox<'_> {
     }
 
     /// Raises the read marks of types, where that makes anything read, and adds how much. The items stay untouched but for
-    /// those that were kept unread. Three statements, however many types and items there are.
+    /// those that were kept unread, which no span counts: so none is to be settled. Three statements, however many types and items there are.
     async fn read_all(&self, changed: &mut Changed, kinds: &[TypeId], up_to: Seq) -> Result<()> {
         if kinds.is_empty() {
             return Ok(());

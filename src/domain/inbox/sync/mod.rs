@@ -22,7 +22,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::Result;
 use lock::{Head, lock, missing};
-use statement::{Far, Fresh, Held, Locked};
+use statement::{Fresh, Gap, Held, Locked};
 pub use statement::{push_by_another, push_heard};
 
 /// Users of one transaction: their rows are locked in it.
@@ -43,14 +43,16 @@ pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<S
 }
 
 /// Brings inboxes that are far behind up to the end of the log, before a transaction that syncs them; for one small statement where
-/// none is.
-pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<()> {
+/// none is. Returns which version the catalogue has, which that says too; nothing where nobody of them is a user.
+pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Option<i64>> {
+    let mut version = None;
     for users in users.chunks(LIST) {
-        let far = statement::far(&app.db.read, tenant, users, NEAR_GAP).rows::<Far>(&app.db.read).await?;
-        let far: Vec<UserId> = far.into_iter().map(|of| of.id).collect();
+        let gaps: Vec<Gap> = statement::gaps(&app.db.read, tenant, users).rows(&app.db.read).await?;
+        version = version.max(gaps.iter().map(|of| of.catalogue_version).max());
+        let far: Vec<UserId> = gaps.into_iter().filter(|of| of.gap > NEAR_GAP).map(|of| of.id).collect();
         caught_up(app, tenant, &far).await?;
     }
-    Ok(())
+    Ok(version)
 }
 
 /// [`caught_up`] without waiting for anybody. Returns, too, who was left out: those whose rows somebody holds, and who is no user any

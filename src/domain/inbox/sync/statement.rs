@@ -61,17 +61,19 @@ pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: 
     sql
 }
 
-/// A user who is far behind.
+/// How far a user is behind.
 #[derive(Debug, FromQueryResult)]
-pub struct Far {
+pub struct Gap {
     pub id: UserId,
+    pub gap: i64,
+    pub catalogue_version: i64,
 }
 
-/// Those of the users who are further behind the end of the log than `gap`: probes of the key of `users`.
-pub fn far(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], gap: i64) -> Sql {
+/// How far users are behind the end of the log: probes of the key of `users`.
+pub fn gaps(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT u.id FROM users u WHERE u.id").among(users).push(" AND u.cursor_seq < (SELECT t.last_seq - ");
-    sql.bind(gap).push(" FROM tenant t WHERE t.id = ").bind(tenant.id).push(")");
+    sql.push("SELECT u.id, t.last_seq - u.cursor_seq AS gap, t.catalogue_version FROM users u ");
+    sql.push("JOIN tenant t ON t.id = u.tenant_id WHERE t.id = ").bind(tenant.id).push(" AND u.id").among(users);
     sql
 }
 
