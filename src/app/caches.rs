@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 
 use crate::clock::Millis;
 use crate::config::Config;
+use crate::model::answer::Answers;
 use crate::model::catalogue::Catalogue;
-use crate::model::overview::Memory;
+use crate::model::overview::{Mark, Memory};
 use crate::model::tenant::Tenant;
 
 /// What every request needs and hardly ever changes. All of it may be forgotten at any time.
@@ -29,6 +30,8 @@ pub struct Caches {
     pub actions: Cache<(TenantId, String), (ActionId, Millis)>,
     /// Checked by the database before each use.
     pub overviews: Memory,
+    /// The same.
+    pub answers: Answers,
     /// When tenants have tried webhook endpoints by this node in the last minute, also such as are gone by now.
     pub pings: Mutex<HashMap<TenantId, Vec<Millis>>>,
 }
@@ -50,7 +53,22 @@ impl Caches {
             users: Cache::builder().max_capacity(200_000).time_to_live(known_for).build(),
             actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
             overviews: Memory::new(config.limits.cached_overview_bytes.into()),
+            answers: Answers::new(config.limits.cached_overview_bytes.into()),
             pings: Mutex::default(),
+        }
+    }
+
+    /// Spares the question whether what is remembered of users still holds, who are known to have changed.
+    pub async fn forget(&self, users: &[UserId]) {
+        self.overviews.forget(users).await;
+        self.answers.forget(users).await;
+    }
+
+    /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version.
+    pub async fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
+        self.overviews.marked(user, version, marks).await;
+        if !marks.is_empty() {
+            self.answers.forget(&[user]).await;
         }
     }
 }

@@ -78,7 +78,7 @@ pub struct LimitsConfig {
     /// About how many bytes the remembered documents may take together; as much again for persisted queries.
     #[arg(long = "cached-document-bytes", env = "TIDINGS_CACHED_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.cached_document_bytes)]
     pub cached_document_bytes: u32,
-    /// About how many bytes remembered overviews may take; 0 for none.
+    /// About how many bytes remembered overviews may take, and as much again the answers that were made of them and of lists; 0 for none.
     #[arg(long = "cached-overview-bytes", env = "TIDINGS_CACHED_OVERVIEW_BYTES", default_value_t = Self::DEFAULT.cached_overview_bytes)]
     pub cached_overview_bytes: u32,
 }

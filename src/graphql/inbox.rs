@@ -10,6 +10,7 @@ use super::channel::{Target, TargetInput};
 use super::connection::{Paging, Walked, names};
 use super::context::Call;
 use super::plain::Plain;
+use super::poll::Readings;
 use super::scalars::Instant;
 use super::user::User;
 use crate::domain::inbox::Item;
@@ -201,6 +202,7 @@ pub async fn inbox_page(
     let end = if from == slice::End::Last { End::Oldest } else { End::Newest };
     let window = Window { many, end, older_than, newer_than };
     let page = page::read(call.app, call.tenant, user, &filter, window).await?;
+    Readings::note_proof(ctx, page.proof.as_ref());
 
     let asked = |field| ctx.look_ahead().field("pageInfo").field(field).exists();
     let ends = (page.items.first().map(|item| item.seq), page.items.last().map(|item| item.seq));
@@ -213,13 +215,13 @@ pub async fn inbox_page(
     {
         // As of the same place in the log: what came since is in front of no page of it.
         let part = (Some(Seq(page.upto.0 + 1)), Some(newer_than));
-        has_previous = goes_on(call, user, &filter, part).await?;
+        has_previous = goes_on(ctx, user, &filter, part).await?;
     }
     if end == End::Oldest
         && asked("hasNextPage")
         && let Some(older_than) = ends.1.or(newer_than.map(|seq| Seq(seq.0 + 1)))
     {
-        has_next = goes_on(call, user, &filter, (Some(older_than), None)).await?;
+        has_next = goes_on(ctx, user, &filter, (Some(older_than), None)).await?;
     }
     let cursor = |seq: Seq| call.tenant.seal.close(Kind::Cursor, user.0, seq.0);
     // A page for nothing goes on where it began, which no cursor says.
@@ -234,13 +236,16 @@ pub async fn inbox_page(
 
 /// Whether the list has anything older than the first of these places, and newer than the second.
 async fn goes_on(
-    call: Call<'_>,
+    ctx: &Context<'_>,
     user: UserId,
     filter: &Filter,
     (older_than, newer_than): (Option<Seq>, Option<Seq>),
 ) -> Result<bool> {
     let window = Window { many: 0, end: End::Newest, older_than, newer_than };
-    Ok(page::read(call.app, call.tenant, user, filter, window).await?.goes_on_at.is_some())
+    let call = Call::of(ctx);
+    let page = page::read(call.app, call.tenant, user, filter, window).await?;
+    Readings::note_proof(ctx, page.proof.as_ref());
+    Ok(page.goes_on_at.is_some())
 }
 
 /// The place in a user's inbox at a cursor that was made for it.

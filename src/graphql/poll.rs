@@ -10,13 +10,15 @@ use parking_lot::Mutex;
 
 use super::{Admitted, Schema, Viewer};
 use crate::auth::Role;
-use crate::domain::overview::{self, Made, Overview, Text};
+use crate::domain::overview::{self, Overview};
 use crate::domain::user;
 use crate::error::{Error, Result};
+use crate::model::answer::{Answer, Text};
 use crate::model::fingerprint::fingerprint;
+use crate::model::proof::Proof;
 use crate::model::seal::Kind;
 
-/// A query of a user for their overview, and for nothing else that may change.
+/// A query of a user for their overview and parts of their inbox, and for nothing else that may change.
 #[derive(Debug)]
 pub struct Poll {
     viewer: Viewer,
@@ -36,15 +38,33 @@ pub struct Known {
     pub text: Option<String>,
 }
 
-/// The overviews that an answer is made of, noted while it is: whose, which reading, and its cursor.
+/// What was read of inboxes for an answer, noted while it is made.
 #[derive(Clone, Debug, Default)]
-pub struct Readings(Arc<Mutex<Vec<(UserId, u64, Seq)>>>);
+pub struct Readings(Arc<Mutex<Read>>);
+
+#[derive(Debug, Default)]
+struct Read {
+    proofs: Vec<Arc<Proof>>,
+    cursors: Vec<Seq>,
+    /// Something was read of which it cannot be told whether it would be read again.
+    is_beyond_proof: bool,
+}
 
 impl Readings {
-    /// Notes one, where somebody wants to know.
+    /// Notes an overview, where somebody wants to know.
     pub fn note(ctx: &Context<'_>, of: &Overview) {
-        if let Some(Self(readings)) = ctx.data_opt() {
-            readings.lock().push((of.user, of.reading, of.cursor));
+        Self::note_proof(ctx, of.proof.as_ref());
+        if let Some(Self(read)) = ctx.data_opt() {
+            read.lock().cursors.push(of.cursor);
+        }
+    }
+
+    /// Notes something else that is of an inbox alone.
+    pub fn note_proof(ctx: &Context<'_>, proof: Option<&Arc<Proof>>) {
+        if let Some(Self(read)) = ctx.data_opt() {
+            let mut read = read.lock();
+            read.is_beyond_proof |= proof.is_none();
+            read.proofs.extend(proof.cloned());
         }
     }
 }
@@ -60,12 +80,14 @@ impl Poll {
         let Selection::Field(root) = &root.node else { return None };
         let asked = &root.node.selection_set.node;
         let is_one = root.node.name.node == "viewer" && asked.items.iter().all(|item| is_of_poll(&item.node));
-        if !is_one || !selects(asked, &|field| field.name.node == "overview") {
+        let overviews = fields(asked).filter(|field| field.name.node == "overview");
+        let cursors = overviews.map(|of| count(&of.selection_set.node, "cursor")).sum();
+        if !is_one || !selects(asked, &|field| is_read(field)) {
             return None;
         }
         let readings = Readings::default();
         admitted.request.data.insert(readings.clone());
-        Some(Self { viewer: viewer.clone(), request, cursors: count(asked, "cursor"), readings })
+        Some(Self { viewer: viewer.clone(), request, cursors, readings })
     }
 
     /// What the answer would be, where that is known without executing it.
@@ -73,32 +95,32 @@ impl Poll {
         let Viewer { tenant, sub, .. } = &self.viewer;
         let asking = async {
             let user = user::mention_one(&schema.app, tenant, "user", sub).await?;
-            let made = overview::unchanged(&schema.app, tenant, user, self.request).await?;
-            Result::<_, Error>::Ok(made.map(|made| (user, made)))
+            let answered = overview::answered(&schema.app, tenant, user, self.request).await?;
+            Result::<_, Error>::Ok(answered.map(|answered| (user, answered)))
         };
-        let Some((user, (made, cursor))) = self.viewer.party().does(asking).await? else { return Ok(None) };
-        let is_same = made.cursor.is_none_or(|of| of == cursor);
-        let text = made.text.map(|text| text.at(&self.sealed(user, cursor)));
-        let moved = || Some(fingerprint(text.as_ref()?.as_bytes()));
-        let tag = if is_same { Some(made.tag) } else { moved() };
+        let Some((user, (answer, cursor))) = self.viewer.party().does(asking).await? else { return Ok(None) };
+        let text = answer.text_at(cursor, &self.sealed(user, cursor));
+        let is_same = answer.cursor.is_none_or(|of| of == cursor);
+        let anew = || text.as_ref().map(|text| fingerprint(text.as_bytes()));
+        let tag = if is_same { Some(answer.tag) } else { anew() };
         Ok(tag.map(|tag| Known { tag, text }))
     }
 
-    /// What to remember of an answer of which nothing has failed.
-    pub fn made(&self, answer: &str) -> Made {
-        let reading = self.readings.0.lock().first().copied();
-        let cursor = reading.filter(|_| self.cursors > 0).map(|(_, _, cursor)| cursor);
-        let sealed = reading.map(|(user, _, cursor)| self.sealed(user, cursor)).unwrap_or_default();
-        let text = Text::of(answer, &sealed, self.cursors);
-        Made { request: self.request, tag: fingerprint(answer.as_bytes()), cursor, text }
-    }
-
-    /// Remembers an answer, where it was made of one overview.
-    pub async fn answered(&self, schema: &Schema, made: Made) {
-        let readings = self.readings.0.lock().clone();
-        if let [(user, reading, _)] = readings[..] {
-            schema.app.caches.overviews.answered(user, reading, made).await;
+    /// Remembers an answer of which nothing has failed; returns its tag.
+    pub async fn answered(&self, schema: &Schema, text: &str) -> i64 {
+        let tag = fingerprint(text.as_bytes());
+        let Read { proofs, cursors, is_beyond_proof } = std::mem::take(&mut *self.readings.0.lock());
+        let Some(user) = proofs.first().map(|proof| proof.user).filter(|_| !is_beyond_proof) else { return tag };
+        let cursor = cursors.first().copied().filter(|_| self.cursors > 0);
+        // Overviews of different places, or of none, would say so.
+        if cursors.iter().any(|other| cursor.is_some_and(|one| one != *other)) {
+            return tag;
         }
+        let written = cursor.map(|cursor| self.sealed(user, cursor)).unwrap_or_default();
+        let text = Text::of(text, &written, self.cursors);
+        let answer = Answer { request: self.request, proofs, tag, cursor, text };
+        schema.app.caches.answers.keep(user, answer).await;
+        tag
     }
 
     /// As answers say where the inbox stands; nothing where this one does not.
@@ -110,16 +132,27 @@ impl Poll {
     }
 }
 
-/// Whether a field of the viewer is the overview without what happens in views, or never changes.
+/// Whether a field of the viewer is an overview without what happens in views, or a part of the inbox, or never changes.
 fn is_of_poll(selection: &Selection) -> bool {
     let Selection::Field(field) = selection else { return false };
     let field = &field.node;
     let is_of_views = |field: &Field| matches!(field.name.node.as_str(), "views" | "total");
     match field.name.node.as_str() {
-        "id" | "__typename" => true,
+        "id" | "__typename" | "inbox" => true,
         "overview" => !selects(&field.selection_set.node, &is_of_views),
         _ => false,
     }
+}
+
+fn is_read(field: &Field) -> bool {
+    matches!(field.name.node.as_str(), "overview" | "inbox")
+}
+
+fn fields(of: &SelectionSet) -> impl Iterator<Item = &Field> {
+    of.items.iter().filter_map(|item| match &item.node {
+        Selection::Field(field) => Some(&field.node),
+        _ => None,
+    })
 }
 
 /// How many fields of that name are selected anywhere below.

@@ -115,16 +115,12 @@ async fn polled(
     let response = server.schema.run(viewer.clone(), admitted).await;
     let mut made = None;
     let keep = |text: String| {
-        made = response.errors.is_empty().then(|| poll.made(&text));
+        made = response.errors.is_empty().then(|| text.clone());
         server.unread.kept(viewer.as_ref(), text, budget.most())
     };
     let answer = answer::answer(media, &response, &budget, keep);
     match made.filter(|_| answer.status() == StatusCode::OK) {
-        Some(made) => {
-            let tag = made.tag;
-            poll.answered(&server.schema, made).await;
-            method.answer(tag, || answer)
-        }
+        Some(text) => method.answer(poll.answered(&server.schema, &text).await, || answer),
         None => answer,
     }
 }

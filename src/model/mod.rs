@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod alarm;
+pub mod answer;
 pub mod catalogue;
 pub mod channel;
 pub mod check;
@@ -12,6 +13,7 @@ pub mod hours;
 pub mod item;
 pub mod notification;
 pub mod overview;
+pub mod proof;
 pub mod rule;
 pub mod seal;
 pub mod slice;

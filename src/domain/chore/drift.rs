@@ -41,7 +41,7 @@ async fn drift(app: &Arc<App>, tenant: &Arc<Tenant>, entries: &[Arc<Entry>]) -> 
     for (entry, hung) in overview::doubtful(app, tenant, entries).await? {
         let user = entry.overview.user;
         let anew = overview::anew(app, tenant, &[user], entry.wish.clone()).await?.remove(&user);
-        let remembered = entry.shown(entry.complete_upto()).fingerprint();
+        let remembered = entry.shown(entry.proof.complete_upto()).fingerprint();
         if anew.is_none_or(|anew| anew.fingerprint() != remembered) {
             changed.push((entry, hung));
         }

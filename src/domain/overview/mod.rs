@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 
 use reading::Want;
 
-pub use crate::model::overview::{Count, Entry, Made, Memory, Overview, Text, TypeOverview, Wish};
+use crate::model::answer::Answer;
+pub use crate::model::overview::{Count, Entry, Overview, TypeOverview, Wish};
 pub use question::{Stood, doubtful, still_standing};
 pub use statement::statement;
 
@@ -67,18 +68,19 @@ pub async fn of(
     Ok(overviews)
 }
 
-/// The last answer to a request of a user's that was made of their overview alone, where it would be the same now but for the cursor, which
-/// comes with it: the one statement by which a remembered overview is asked for, which requests at the same time share, or none where the
-/// answer is not remembered.
-pub async fn unchanged(
+/// The last answer to a request of a user's, where it would be made again but for the cursor, which comes with it: the one statement by which
+/// a remembered overview is asked for, which requests at the same time share, or none where the answer is not remembered.
+pub async fn answered(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     user: UserId,
     request: i64,
-) -> Result<Option<(Made, Seq)>> {
-    let Some((entry, made)) = app.caches.overviews.answer(user, request).await else { return Ok(None) };
-    let held = question::hold(app, tenant, vec![entry]).await?;
-    Ok(held.get(&user).map(|cursor| (made, *cursor)))
+) -> Result<Option<(Arc<Answer>, Seq)>> {
+    let Some(answer) = app.caches.answers.of(user, request).await else { return Ok(None) };
+    let held = question::hold(app, tenant, answer.proofs.clone()).await?;
+    let cursors: Option<Vec<Seq>> = held.into_iter().collect();
+    // All of them show the inbox as of the least of these, and nothing of theirs has come since.
+    Ok(cursors.and_then(|cursors| cursors.into_iter().min()).map(|cursor| (answer, cursor)))
 }
 
 /// Reads overviews, those of inboxes that are behind once what is missing has been put there.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use entity::ids::{TypeId, UserId};
 use entity::prelude::*;
 use futures_util::FutureExt;
-use parking_lot::Mutex;
 use sea_orm::{DbBackend, QueryResult};
 
 use super::statement::{Row, statement};
@@ -21,7 +20,8 @@ use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::view;
 use crate::error::Result;
-use crate::model::overview::{ANSWERS, Entry, next_reading};
+use crate::model::overview::Entry;
+use crate::model::proof::Proof;
 
 /// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
 /// less than that each.
@@ -122,8 +122,9 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
         let found = app.db.read.query_all_raw(statement).await?.into_iter();
         let rows = found.map(|row| Ok((Row::from_query_result(&row, "")?, row))).collect::<Result<Vec<_>>>()?;
         if rows.iter().all(|(row, _)| row.standing.catalogue_version == want.catalogue.version) {
-            let overviews = assemble(&rows, want)?;
-            remember(app, &rows, &overviews, (want, now)).await;
+            let mut overviews = assemble(&rows, want)?;
+            prove(&rows, &mut overviews, now);
+            remember(app, &overviews, want).await;
             reading.overviews.extend(overviews);
         }
         reading.standings.extend(rows.iter().map(|(row, _)| row.standing));
@@ -132,40 +133,34 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
     Ok(reading)
 }
 
-/// Those of inboxes that were read whole: that were not behind, and hold nothing beyond where they were cut.
-async fn remember(
-    app: &App,
-    rows: &[(Row, QueryResult)],
-    overviews: &HashMap<UserId, Overview>,
-    (want, read_at): (&Want, Millis),
-) {
-    let mut entries: HashMap<UserId, Entry> = HashMap::with_capacity(overviews.len());
+/// Notes what overviews were made of.
+fn prove(rows: &[(Row, QueryResult)], overviews: &mut HashMap<UserId, Overview>, read_at: Millis) {
+    let mut proofs: HashMap<UserId, Option<Proof>> = HashMap::with_capacity(overviews.len());
     for (Row { standing, stamp, s_id, s_version, .. }, _) in rows {
-        let Some(overview) = overviews.get(&standing.user).filter(|_| !standing.is_behind()) else { continue };
-        if stamp.newest > standing.complete_upto() {
-            continue;
+        let proof = proofs.entry(standing.user).or_insert_with(|| Proof::of(standing, *stamp, read_at));
+        if let Some(proof) = proof {
+            proof.senders.extend(s_id.zip(*s_version));
         }
-        let entry = entries.entry(standing.user).or_insert_with(|| Entry {
-            wish: want.wish.clone(),
-            stamp: *stamp,
-            read_at,
-            senders: Vec::new(),
-            overview: overview.clone(),
-            catalogue: want.catalogue.clone(),
-            complete_upto: standing.complete_upto().0.into(),
-            watch: Mutex::default(),
-            answers: Mutex::new(Vec::with_capacity(ANSWERS)),
-        });
-        entry.senders.extend(s_id.zip(*s_version));
     }
-    for entry in entries.into_values() {
-        app.caches.overviews.keep(entry).await;
+    for (user, proof) in proofs {
+        if let Some((overview, mut proof)) = overviews.get_mut(&user).zip(proof) {
+            proof.senders.shrink_to_fit();
+            overview.proof = Some(Arc::new(proof));
+        }
+    }
+}
+
+/// Those of which it can be told whether they still hold.
+async fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
+    for overview in overviews.values() {
+        let Some(proof) = overview.proof.clone() else { continue };
+        let (wish, catalogue) = (want.wish.clone(), want.catalogue.clone());
+        app.caches.overviews.keep(Entry { wish, overview: overview.clone(), catalogue, proof }).await;
     }
 }
 
 fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, Overview>> {
     let Want { wish, types, catalogue, .. } = want;
-    let reading = next_reading();
     let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
     let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
     for (Row { standing, h_unseen, x_type_id, x_unread, item_notification, .. }, row) in rows {
@@ -177,7 +172,7 @@ fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, 
             views: view::Unread::default(),
             cap: wish.cap,
             types: Vec::with_capacity(types.len()),
-            reading,
+            proof: None,
             cursor: standing.complete_upto(),
             catalogue_version: catalogue.version,
         });

@@ -13,9 +13,9 @@ use crate::database::Sql;
 use crate::domain::catalogue::MessageType;
 use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, Range, Side, push_range, ranges};
-use crate::domain::inbox::standing::{self, Reach, Standing};
+use crate::domain::inbox::standing::{self, Reach, STAMP_COLUMNS, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
-use crate::model::overview::Stamp;
+use crate::model::proof::Stamp;
 
 /// A row of it: where an inbox stands, and one of its types. What is shown of that one's newest item is read where it has not
 /// been already, by [`Contents`](item::Contents).
@@ -34,17 +34,6 @@ pub struct Row {
     /// Who sent it, and the version of their profile.
     pub s_id: Option<UserId>,
     pub s_version: Option<i64>,
-}
-
-/// The columns of [`push_stamp`].
-pub const STAMP_COLUMNS: &str = "h_user_version, h_texts, h_newest";
-
-/// Adds the columns of a [`Stamp`] to the standing of a user `u` of the tenant `t`: one probe of `inbox_item`'s key.
-pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
-    sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
-    sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
-    user.push(sql);
-    sql.push(" ORDER BY i.seq DESC LIMIT 1), 0) AS h_newest");
 }
 
 /// The one statement: where each inbox stands (`h`), for each of its types the unread count and the newest seq, and that

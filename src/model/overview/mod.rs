@@ -1,34 +1,22 @@
 //! Overviews: unread counts and latest items of every type.
 
-mod answer;
 mod marked;
 mod memory;
 mod same;
 mod tag;
-mod watch;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use entity::ids::{Seq, UserId};
 
 use super::catalogue::MessageType;
 use super::item::Item;
+use super::proof::Proof;
 use super::view;
 
-pub use answer::{Made, Text};
 pub use marked::Mark;
-pub use memory::{ANSWERS, Entry, Memory, Stamp};
-pub use watch::{ASKED_EVERY, Shares, Watch, hung};
-
-/// How many readings there were.
-static READINGS: AtomicU64 = AtomicU64::new(0);
-
-/// The number of the next reading of this process.
-pub fn next_reading() -> u64 {
-    READINGS.fetch_add(1, Ordering::Relaxed)
-}
+pub use memory::{Entry, Memory};
 
 /// What to put into an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,8 +65,8 @@ pub struct Overview {
     pub cursor: Seq,
     /// Of the catalogue that it shows.
     pub catalogue_version: i64,
-    /// Which reading of this process it is of: what is remembered of one keeps its number, and no other reading has it.
-    pub reading: u64,
+    /// By which it is known that all of it but views would be read again; nothing where that cannot be told.
+    pub proof: Option<Arc<Proof>>,
 }
 
 impl Overview {

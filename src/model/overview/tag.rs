@@ -10,7 +10,7 @@ use crate::model::view::View;
 impl Overview {
     /// The same on all nodes exactly for overviews of which every field shows the same, but for the cursor.
     pub fn tag(&self) -> u64 {
-        let Self { user, unread, unseen, views, cap, types, cursor: _, catalogue_version: _, reading: _ } = self;
+        let Self { user, unread, unseen, views, cap, types, cursor: _, catalogue_version: _, proof: _ } = self;
         let mut hasher = DefaultHasher::new();
         (user, unread, unseen, cap, self.total(), types.len(), views.views.len()).hash(&mut hasher);
         for TypeOverview { message_type, unread, latest } in types {

@@ -81,7 +81,7 @@ async fn apply_to_all(app: &App, tenant: &Tenant, user: UserId, of: &Match, chan
         Ok(changed)
     })?;
     if !changed.is_empty() {
-        app.caches.overviews.forget(&[user]).await;
+        app.caches.forget(&[user]).await;
     }
     Ok(changed.by(&catalogue))
 }
@@ -117,7 +117,7 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
         }
         Ok(changed)
     })?;
-    app.caches.overviews.forget(&[user]).await;
+    app.caches.forget(&[user]).await;
     Ok(changed.by(&catalogue))
 }
 

@@ -4,6 +4,8 @@ mod statement;
 mod window;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 use entity::prelude::{ConnectionTrait, FromQueryResult};
@@ -14,7 +16,8 @@ use crate::app::App;
 use crate::domain::catalogue::{self};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use statement::Row;
+use crate::model::proof::Proof;
+use statement::{Row, Stands};
 
 pub(super) use statement::push_target;
 pub use statement::statement;
@@ -30,6 +33,8 @@ pub struct Page {
     pub goes_on_at: Option<Seq>,
     /// That place. What came after it is not in the list.
     pub upto: Seq,
+    /// By which it is known that the same would be read again; nothing where that cannot be told.
+    pub proof: Option<Arc<Proof>>,
 }
 
 /// A page of a user's inbox, which is synced first where it is behind.
@@ -37,12 +42,13 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
     filter.check()?;
     let mut window = window;
     let mut catalogue = catalogue::cached(app, tenant).await?;
-    let (mut reach, mut way) = (Reach::End, filter.way());
+    let (mut reach, mut way, mut is_of_one) = (Reach::End, filter.way(), true);
     loop {
+        let now = app.now();
         let statement = statement(app, tenant, user, (filter, way), window, (&catalogue, reach));
         let found = app.db.read.query_all_raw(statement.into_statement()).await?;
-        let standings = found.iter().take(1).map(|row| Standing::from_query_result(row, ""));
-        let standings = standings.collect::<Result<Vec<_>, _>>()?;
+        let stands = found.first().map(|row| Stands::from_query_result(row, "")).transpose()?;
+        let standings: Vec<Standing> = stands.iter().map(|of| of.standing).collect();
         match standing::check(app, tenant, &standings, &catalogue).await? {
             Verdict::Stands => {}
             Verdict::Outdated(newer) => {
@@ -69,6 +75,11 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             continue;
         }
         let is_full = seqs.len() > window.many;
+        let mut proof = stands.filter(|_| is_of_one).and_then(|of| Proof::of(&of.standing, of.stamp, now));
+        if let Some(proof) = &mut proof {
+            let senders = rows.iter().filter_map(|row| row.item.as_ref()?.shown.s_id.zip(row.s_version));
+            proof.senders = Vec::from_iter(BTreeSet::from_iter(senders));
+        }
         let shown = rows.into_iter().take(window.many).filter_map(|row| row.item);
         let mut items = shown.map(|row| super::item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;
         if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && is_full) {
@@ -76,6 +87,8 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
                 End::Newest => window.older_than = Some(*last),
                 End::Oldest => window.newer_than = Some(*last),
             }
+            // What was passed over was so by another statement.
+            is_of_one = false;
             continue;
         }
         if window.end == End::Oldest {
@@ -84,6 +97,11 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let upto = standings.first().map(Standing::complete_upto).unwrap_or_default();
         // A page for nothing at all goes on before its first.
         let last = seqs.get(window.many.saturating_sub(1)).copied();
-        return Ok(Page { items, goes_on_at: if is_full { last } else { walked_to }, upto });
+        return Ok(Page {
+            items,
+            goes_on_at: if is_full { last } else { walked_to },
+            upto,
+            proof: proof.map(Arc::new),
+        });
     }
 }

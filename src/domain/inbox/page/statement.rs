@@ -16,8 +16,9 @@ use crate::domain::catalogue::Catalogue;
 use crate::domain::channel::Target;
 use crate::domain::inbox::item;
 use crate::domain::inbox::shelf::{Place, push_range, push_shown, ranges};
-use crate::domain::inbox::standing::{self, Reach};
+use crate::domain::inbox::standing::{self, Reach, STAMP_COLUMNS, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
+use crate::model::proof::Stamp;
 
 /// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
 const PASSED_OVER: i64 = 1_000;
@@ -28,13 +29,24 @@ const PAGES: i64 = 3;
 /// What is read of an item along the way.
 const WALKED: &str = "i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archived_at, i.expires_at";
 
-/// One of the items; each row says, too, where the inbox stands. There is one row at least, without an item where there is none.
+/// Where the inbox stands, which each row says.
+#[derive(Debug, FromQueryResult)]
+pub struct Stands {
+    #[sea_orm(nested)]
+    pub standing: Standing,
+    #[sea_orm(nested)]
+    pub stamp: Stamp,
+}
+
+/// One of the items. There is one row at least, without an item where there is none.
 #[derive(Debug, FromQueryResult)]
 pub struct Row {
     /// Also where its notification has gone, and so nothing of it is shown.
     pub item_seq: Option<Seq>,
     #[sea_orm(nested)]
     pub item: Option<item::Row>,
+    /// The version of its sender's profile.
+    pub s_version: Option<i64>,
     /// The last of the items that were looked at, where they were as many as may be.
     pub walked_to: Option<Seq>,
 }
@@ -60,7 +72,11 @@ pub fn statement(
     (catalogue, reach): (&Arc<Catalogue>, Reach),
 ) -> Sql {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ");
+    sql.push("SELECT ")
+        .push(standing::COLUMNS)
+        .push(", ")
+        .push(STAMP_COLUMNS)
+        .push(", s.profile_version AS s_version, ");
     item::push_columns(&mut sql);
     let part = Part { app, tenant, user, filter, window, reach };
     match way {
@@ -95,7 +111,7 @@ impl Part<'_> {
     /// Adds the standing `h` and, along the inbox, its items `i`.
     fn push_walk(self, sql: &mut Sql) {
         sql.push(", i.walked_to FROM (");
-        standing::push(sql, self.tenant, &[self.user], self.reach, &|_, _| {});
+        standing::push(sql, self.tenant, &[self.user], self.reach, &push_stamp);
         sql.push(") h LEFT JOIN (");
         if sql.backend() == DbBackend::Sqlite {
             self.push_bounded(sql);
@@ -162,7 +178,7 @@ impl Part<'_> {
             sql.push(", NULL");
         }
         sql.push(" AS walked_to FROM (");
-        standing::push(sql, tenant, &[self.user], self.reach, &|_, _| {});
+        standing::push(sql, tenant, &[self.user], self.reach, &push_stamp);
         sql.push(") h LEFT JOIN (");
         if filter.looks_up() {
             sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");

@@ -89,6 +89,17 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
     sql.push(" LIMIT 1000000");
 }
 
+/// The columns of [`push_stamp`].
+pub const STAMP_COLUMNS: &str = "h_user_version, h_texts, h_newest";
+
+/// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) to the standing of a user `u` of the tenant `t`: one probe of `inbox_item`'s key.
+pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
+    sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
+    sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
+    user.push(sql);
+    sql.push(" ORDER BY i.seq DESC LIMIT 1), 0) AS h_newest");
+}
+
 /// Adds 1 or 0: whether the log has something for the user `u` of the tenant `t` after their cursor.
 ///
 /// The cheapest way that answers. Nothing new in the log: no. A gap of [`IDLE_GAP`]: yes. Something that they have was

@@ -1,13 +1,13 @@
-//! Whether overviews that are remembered still hold, by what hangs on the board. Requests that ask at the same time ask together.
+//! Whether what was read of inboxes still holds, by what hangs on the board. Requests that ask at the same time ask together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use entity::ids::{Seq, UserId};
+use entity::ids::UserId;
 use futures_util::FutureExt;
 
-use super::known::ENTRIES;
+use super::known::{Held, PROOFS};
 use super::statement::{Listener, listeners};
 use crate::app::App;
 use crate::board::{Board, Place, Tokens, share};
@@ -15,7 +15,7 @@ use crate::clock::Millis;
 use crate::database::{Bounds, Party, Together};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::Result;
-use crate::model::overview::{Entry, Shares, Watch, hung};
+use crate::model::proof::{Proof, Shares, Watch, hung};
 
 /// Who listens to more channels than this watches all of them.
 const CHANNELS: i64 = 1000;
@@ -27,70 +27,63 @@ const ROUNDS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Requests of a tenant's users that wait to hear what hangs on the board.
-type Looks = Together<Needs, Arc<Entry>, Held>;
+type Looks = Together<Needs, Arc<Proof>, ByBoard>;
 
-/// Overviews that hold. Of a type of its own, by which their queue is told from that of the questions to the database.
-struct Held(HashMap<UserId, Seq>);
+/// Of a type of its own, by which their queue is told from that of the questions to the database.
+struct ByBoard(Held);
 
-/// Those of the entries that hold by the board alone, and the others: all of them where there is none.
-pub(super) async fn held(
-    app: &Arc<App>,
-    tenant: &Arc<Tenant>,
-    entries: Vec<Arc<Entry>>,
-) -> (HashMap<UserId, Seq>, Vec<Arc<Entry>>) {
-    let Some(board) = &app.board else { return (HashMap::new(), entries) };
-    let (now, many) = (app.now(), entries.len());
-    let (watched, mut others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| watch_of(entry, now).is_some());
-    let mut held = HashMap::new();
+/// As of which places those hold that do by the board alone: none where there is none.
+pub(super) async fn held(app: &Arc<App>, tenant: &Arc<Tenant>, proofs: &[Arc<Proof>]) -> Held {
+    let mut held = vec![None; proofs.len()];
+    let Some(board) = &app.board else { return held };
+    let now = app.now();
+    let watched: Vec<usize> = (0..proofs.len()).filter(|place| watch_of(&proofs[*place], now).is_some()).collect();
     if !watched.is_empty() && board.is_trusted() {
-        let bounds = Bounds { rounds: ROUNDS, things: ENTRIES, patience: PATIENCE, splits_after: None };
+        let bounds = Bounds { rounds: ROUNDS, things: PROOFS, patience: PATIENCE, splits_after: None };
         let looks = tenant
             .queues
             .of(|| Looks::new(Party::tenant(tenant.id), |(app, tenant), jobs| look(app, tenant, jobs).boxed(), bounds));
+        let asked = watched.iter().map(|place| proofs[*place].clone()).collect();
         // Whatever goes wrong with it, the database knows.
-        if let Ok(Held(holding)) = looks.ask(|| (app.clone(), tenant.clone()), watched.clone()).await {
-            held = holding;
+        if let Ok(ByBoard(cursors)) = looks.ask(|| (app.clone(), tenant.clone()), asked).await {
+            for (place, cursor) in watched.into_iter().zip(cursors) {
+                held[place] = cursor;
+            }
         }
     }
-    others.extend(watched.into_iter().filter(|entry| !held.contains_key(&entry.overview.user)));
-    app.metrics.board_hits.inc_by(held.len() as u64);
-    app.metrics.board_misses.inc_by((many - held.len()) as u64);
-    (held, others)
+    let hits = held.iter().flatten().count();
+    app.metrics.board_hits.inc_by(hits as u64);
+    app.metrics.board_misses.inc_by((held.len() - hits) as u64);
+    held
 }
 
-async fn look(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Entry>>]) -> Result<Vec<Result<Held>>> {
-    let entries: Vec<Arc<Entry>> = jobs.iter().flatten().cloned().collect();
-    let holding = match &app.board {
-        Some(board) => holding(board, tenant, &entries, app.now()).await,
-        None => Vec::new(),
+async fn look(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Proof>>]) -> Result<Vec<Result<ByBoard>>> {
+    let proofs: Vec<Arc<Proof>> = jobs.iter().flatten().cloned().collect();
+    let hanging = match &app.board {
+        Some(board) => hanging(board, tenant, &proofs, app.now()).await,
+        None => vec![None; proofs.len()],
     };
-    let holding: HashSet<*const Entry> = holding.iter().map(|(entry, _)| Arc::as_ptr(entry)).collect();
-    let of = |entry: &Arc<Entry>| {
-        let holds = holding.contains(&Arc::as_ptr(entry));
-        holds.then(|| (entry.overview.user, entry.complete_upto()))
+    let held = |(proof, hung): (&Arc<Proof>, Option<u64>)| hung.map(|_| proof.complete_upto());
+    let mut held = proofs.iter().zip(hanging).map(held);
+    Ok(jobs.iter().map(|job| Ok(ByBoard(held.by_ref().take(job.len()).collect()))).collect())
+}
+
+/// What hangs for each of those that hold.
+pub(super) async fn hanging(board: &Board, tenant: &Tenant, proofs: &[Arc<Proof>], now: Millis) -> Vec<Option<u64>> {
+    let watches: Vec<Option<Watch>> = proofs.iter().map(|proof| watch_of(proof, now)).collect();
+    let watched = || proofs.iter().zip(&watches).filter_map(|(proof, watch)| Some((proof, watch.as_ref()?)));
+    let shares = watched().fold(Shares::default(), |all, (_, watch)| all.with(watch.shares));
+    let places = places(tenant, watched().map(|(proof, _)| proof.user), shares);
+    let Some(tokens) = board.tokens(&places).await else { return vec![None; proofs.len()] };
+    let hung = |(proof, watch): (&Arc<Proof>, &Option<Watch>)| {
+        let watch = watch.as_ref()?;
+        hangs(proof.user, tenant, &tokens, watch.shares).filter(|hung| *hung == watch.hung)
     };
-    Ok(jobs.iter().map(|job| Ok(Held(job.iter().filter_map(of).collect()))).collect())
+    proofs.iter().zip(&watches).map(hung).collect()
 }
 
-/// Which of the entries hold, and what hangs for each.
-pub(super) async fn holding(
-    board: &Board,
-    tenant: &Tenant,
-    entries: &[Arc<Entry>],
-    now: Millis,
-) -> Vec<(Arc<Entry>, u64)> {
-    let watched = entries.iter().filter_map(|entry| Some((entry, watch_of(entry, now)?)));
-    let watched: Vec<(&Arc<Entry>, Watch)> = watched.collect();
-    let users = watched.iter().map(|(entry, _)| entry.overview.user);
-    let shares = watched.iter().fold(Shares::default(), |all, (_, watch)| all.with(watch.shares));
-    let places = places(tenant, users, shares);
-    let Some(tokens) = board.tokens(&places).await else { return Vec::new() };
-    let holds = |of: &&(&Arc<Entry>, Watch)| of.0.hangs(tenant, &tokens, of.1.shares) == Some(of.1.hung);
-    watched.iter().filter(holds).map(|(entry, watch)| ((*entry).clone(), watch.hung)).collect()
-}
-
-fn watch_of(entry: &Entry, now: Millis) -> Option<Watch> {
-    entry.watch.lock().filter(|watch| watch.is_good(now))
+fn watch_of(proof: &Proof, now: Millis) -> Option<Watch> {
+    proof.watch.lock().filter(|watch| watch.is_good(now))
 }
 
 /// The tenant's first, and each once.
@@ -100,11 +93,9 @@ fn places(tenant: &Tenant, users: impl Iterator<Item = UserId>, shares: Shares) 
     std::iter::once(Place::Tenant(tenant.id)).chain(users.into_iter().map(Place::User)).chain(channels).collect()
 }
 
-impl Entry {
-    /// What hangs where this depends on it; nothing where it is not all there.
-    fn hangs(&self, tenant: &Tenant, tokens: &Tokens, shares: Shares) -> Option<u64> {
-        hung(places(tenant, std::iter::once(self.overview.user), shares).into_iter().map(|place| tokens.at(place)))
-    }
+/// What hangs where an inbox of somebody depends on it; nothing where it is not all there.
+fn hangs(user: UserId, tenant: &Tenant, tokens: &Tokens, shares: Shares) -> Option<u64> {
+    hung(places(tenant, std::iter::once(user), shares).into_iter().map(|place| tokens.at(place)))
 }
 
 /// What hung on the board before the database was asked.
@@ -115,19 +106,18 @@ pub(super) struct Hung {
     began_at: Millis,
 }
 
-/// Hangs up what overviews depend on; nothing where there is no board, or it is not to be believed.
+/// Hangs up what is read of inboxes depends on; nothing where there is no board, or it is not to be believed.
 ///
 /// What users listen to is read once their own token hangs, which is taken down where they listen to something else.
 pub(super) async fn hang(
     app: &App,
     tenant: &Tenant,
-    entries: impl Iterator<Item = &Arc<Entry>>,
+    proofs: impl Iterator<Item = &Arc<Proof>>,
     now: Millis,
 ) -> Result<Option<Hung>> {
     let Some(board) = app.board.as_ref().filter(|board| board.is_trusted()) else { return Ok(None) };
     let began = Instant::now();
-    let watches: BTreeMap<UserId, Option<Watch>> =
-        entries.map(|entry| (entry.overview.user, *entry.watch.lock())).collect();
+    let watches: BTreeMap<UserId, Option<Watch>> = proofs.map(|proof| (proof.user, *proof.watch.lock())).collect();
     let Some(mut tokens) = board.hang(&places(tenant, watches.keys().copied(), Shares::default())).await else {
         return Ok(None);
     };
@@ -165,13 +155,13 @@ async fn listened(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<HashMa
 }
 
 impl Hung {
-    /// Notes that the database has said since that an overview holds, and when something of the tenant expires next.
-    pub fn keep(&self, tenant: &Tenant, entry: &Entry, expires_at: Millis) {
-        let user = entry.overview.user;
+    /// Notes that the database has said since that something holds, and when something of the tenant expires next.
+    pub fn keep(&self, tenant: &Tenant, proof: &Proof, expires_at: Millis) {
+        let user = proof.user;
         let Some((shares, listening)) = self.shares.get(&user).copied().zip(self.tokens.at(Place::User(user))) else {
             return;
         };
-        let Some(hung) = entry.hangs(tenant, &self.tokens, shares) else { return };
-        *entry.watch.lock() = Some(Watch { shares, listening, hung, asked: (self.began, self.began_at), expires_at });
+        let Some(hung) = hangs(user, tenant, &self.tokens, shares) else { return };
+        *proof.watch.lock() = Some(Watch { shares, listening, hung, asked: (self.began, self.began_at), expires_at });
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::board::holding;
-use super::known::{ENTRIES, Known};
+use super::board::hanging;
+use super::known::{Known, PROOFS};
 use crate::app::App;
 use crate::domain::inbox::standing::Reach;
 use crate::domain::tenant::Tenant;
@@ -18,13 +18,16 @@ pub type Stood = (Arc<Entry>, u64);
 pub async fn doubtful(app: &App, tenant: &Tenant, entries: &[Arc<Entry>]) -> Result<Vec<Stood>> {
     let Some(board) = &app.board else { return Ok(Vec::new()) };
     let (now, mut doubtful) = (app.now(), Vec::new());
-    for entries in entries.chunks(ENTRIES) {
-        let standing = holding(board, tenant, entries, now).await;
+    for entries in entries.chunks(PROOFS) {
+        let proofs: Vec<_> = entries.iter().map(|entry| entry.proof.clone()).collect();
+        let hanging = hanging(board, tenant, &proofs, now).await;
+        let standing = entries.iter().cloned().zip(hanging);
+        let standing: Vec<Stood> = standing.filter_map(|(entry, hung)| Some((entry, hung?))).collect();
         if !standing.is_empty() {
-            let asked: Vec<&Arc<Entry>> = standing.iter().map(|(entry, _)| entry).collect();
+            let asked: Vec<_> = standing.iter().map(|(entry, _)| &entry.proof).collect();
             let mut known = Known::default();
             known.ask(app, tenant, &asked, Reach::End, now).await?;
-            doubtful.extend(standing.into_iter().filter(|(entry, _)| known.of(tenant, entry, now).is_none()));
+            doubtful.extend(standing.into_iter().filter(|(entry, _)| known.of(tenant, &entry.proof, now).is_none()));
         }
     }
     Ok(doubtful)
@@ -34,11 +37,10 @@ pub async fn doubtful(app: &App, tenant: &Tenant, entries: &[Arc<Entry>]) -> Res
 pub async fn still_standing(app: &App, tenant: &Tenant, stood: &[Stood]) -> usize {
     let Some(board) = &app.board else { return 0 };
     let mut count = 0;
-    for stood in stood.chunks(ENTRIES) {
-        let entries: Vec<Arc<Entry>> = stood.iter().map(|(entry, _)| entry.clone()).collect();
-        let standing = holding(board, tenant, &entries, app.now()).await;
-        let is_same = |(one, by): &Stood| standing.iter().any(|(other, hung)| Arc::ptr_eq(one, other) && by == hung);
-        count += stood.iter().filter(|of| is_same(of)).count();
+    for stood in stood.chunks(PROOFS) {
+        let proofs: Vec<_> = stood.iter().map(|(entry, _)| entry.proof.clone()).collect();
+        let hanging = hanging(board, tenant, &proofs, app.now()).await;
+        count += stood.iter().zip(hanging).filter(|((_, by), hung)| *hung == Some(*by)).count();
     }
     count
 }

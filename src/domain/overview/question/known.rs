@@ -1,4 +1,4 @@
-//! What the database says of overviews that are remembered.
+//! What the database says of what was read of inboxes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,12 +13,15 @@ use crate::clock::Millis;
 use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::overview::{Entry, Stamp};
+use crate::model::proof::{Proof, Stamp};
 
-/// Overviews that are asked of in one statement.
-pub const ENTRIES: usize = 256;
+/// So much is asked about in one statement.
+pub const PROOFS: usize = 256;
 
-/// What overviews may have changed by.
+/// As of which place in the log each of some things is shown that were read of inboxes; nothing for those that do not hold any more.
+pub type Held = Vec<Option<Seq>>;
+
+/// What inboxes may have changed by.
 pub struct Known {
     users: HashMap<UserId, (Standing, Stamp)>,
     /// Versions of their rows.
@@ -41,19 +44,18 @@ impl Known {
         self.users.values().map(|(standing, _)| standing.complete_upto()).max().unwrap_or_default()
     }
 
-    /// Asks the database about some overviews, besides what is known already.
+    /// Asks the database about some of it, besides what is known already.
     pub async fn ask(
         &mut self,
         app: &App,
         tenant: &Tenant,
-        entries: &[&Arc<Entry>],
+        proofs: &[&Arc<Proof>],
         reach: Reach,
         now: Millis,
     ) -> Result<()> {
-        for entries in entries.chunks(ENTRIES) {
-            let users: BTreeSet<UserId> = entries.iter().map(|entry| entry.overview.user).collect();
-            let senders: BTreeSet<UserId> =
-                entries.iter().flat_map(|entry| &entry.senders).map(|(id, _)| *id).collect();
+        for proofs in proofs.chunks(PROOFS) {
+            let users: BTreeSet<UserId> = proofs.iter().map(|proof| proof.user).collect();
+            let senders: BTreeSet<UserId> = proofs.iter().flat_map(|proof| &proof.senders).map(|(id, _)| *id).collect();
             let senders = Vec::from_iter(senders);
             let (senders, more) = senders.split_at(senders.len().min(LIST));
             let question = question(app, tenant, (Vec::from_iter(users), senders), reach, now);
@@ -83,18 +85,17 @@ impl Known {
         Ok(())
     }
 
-    /// As of which place in the log the overview of an entry is shown, where it still holds. A clock that went back would show again what
-    /// has expired.
-    pub fn of(&self, tenant: &Tenant, entry: &Entry, now: Millis) -> Option<Seq> {
-        let has_expired = entry.read_at < self.expired_at || now < entry.read_at;
-        let senders_are_same = entry.senders.iter().all(|(sender, version)| self.senders.get(sender) == Some(version));
+    /// As of which place in the log it is shown, where it still holds. A clock that went back would show again what has expired.
+    pub fn of(&self, tenant: &Tenant, proof: &Proof, now: Millis) -> Option<Seq> {
+        let has_expired = proof.read_at < self.expired_at || now < proof.read_at;
+        let senders_are_same = proof.senders.iter().all(|(sender, version)| self.senders.get(sender) == Some(version));
         if has_expired || !senders_are_same {
             return None;
         }
-        let (standing, stamp) = self.users.get(&entry.overview.user)?;
-        if !standing.is_behind() && standing.complete_upto() < entry.complete_upto() {
+        let (standing, stamp) = self.users.get(&proof.user)?;
+        if !standing.is_behind() && standing.complete_upto() < proof.complete_upto() {
             tenant.went_back(standing.complete_upto());
         }
-        entry.at(standing, *stamp)
+        proof.at(standing, *stamp)
     }
 }

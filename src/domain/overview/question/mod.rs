@@ -1,4 +1,4 @@
-//! Whether overviews that are remembered still hold. Requests that ask at the same time ask together.
+//! Whether what was read of inboxes still holds. Requests that ask at the same time ask together.
 
 mod board;
 mod drift;
@@ -17,12 +17,13 @@ use crate::domain::inbox::standing::Reach;
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::Result;
 use crate::model::overview::{Entry, Overview, Wish};
-use known::{ENTRIES, Known};
+use crate::model::proof::Proof;
+use known::{Held, Known, PROOFS};
 
 pub use drift::{Stood, doubtful, still_standing};
 
-/// Requests of a tenant's users that wait to hear which of the overviews that are remembered still hold.
-type Questions = Together<Needs, Arc<Entry>, HashMap<UserId, Seq>>;
+/// Requests of a tenant's users that wait to hear which of the things that were read of their inboxes still hold.
+type Questions = Together<Needs, Arc<Proof>, Held>;
 
 /// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
 /// have gone on, which every later question then knows.
@@ -32,58 +33,57 @@ pub(super) async fn recall(
     users: &[UserId],
     wish: &Wish,
 ) -> Result<HashMap<UserId, Overview>> {
-    let mut entries = Vec::new();
+    let mut entries: Vec<Arc<Entry>> = Vec::new();
     for user in users {
         entries.extend(app.caches.overviews.recall(*user, wish).await);
     }
-    if entries.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let held = hold(app, tenant, entries.clone()).await?;
-    let shown = |entry: &Arc<Entry>| Some((entry.overview.user, entry.shown(*held.get(&entry.overview.user)?)));
-    Ok(entries.iter().filter_map(shown).collect())
+    let proofs: Vec<Arc<Proof>> = entries.iter().map(|entry| entry.proof.clone()).collect();
+    let held = hold(app, tenant, proofs).await?;
+    let shown = |(entry, cursor): (Arc<Entry>, Option<Seq>)| Some((entry.overview.user, entry.shown(cursor?)));
+    Ok(entries.into_iter().zip(held).filter_map(shown).collect())
 }
 
-/// As of which places in the log those of these still hold that do: by the board, where there is one, and else by the database.
-pub(super) async fn hold(
-    app: &Arc<App>,
-    tenant: &Arc<Tenant>,
-    entries: Vec<Arc<Entry>>,
-) -> Result<HashMap<UserId, Seq>> {
-    let (mut held, entries) = board::held(app, tenant, entries).await;
-    if entries.is_empty() {
+/// As of which places in the log those of these hold that do: by the board, where there is one, and else by the database.
+pub(super) async fn hold(app: &Arc<App>, tenant: &Arc<Tenant>, proofs: Vec<Arc<Proof>>) -> Result<Held> {
+    let mut held = board::held(app, tenant, &proofs).await;
+    let places: Vec<usize> = (0..held.len()).filter(|place| held[*place].is_none()).collect();
+    if places.is_empty() {
         return Ok(held);
     }
     let questions = tenant.queues.of(|| {
-        let bounds = Bounds::reading(app.config.database.connections, ENTRIES);
+        let bounds = Bounds::reading(app.config.database.connections, PROOFS);
         Questions::new(Party::tenant(tenant.id), |(app, tenant), jobs| answer(app, tenant, jobs).boxed(), bounds)
     });
-    held.extend(questions.ask(|| (app.clone(), tenant.clone()), entries).await?);
+    let asked = places.iter().map(|place| proofs[*place].clone()).collect();
+    let cursors = questions.ask(|| (app.clone(), tenant.clone()), asked).await?;
+    for (place, cursor) in places.into_iter().zip(cursors) {
+        held[place] = cursor;
+    }
     Ok(held)
 }
 
-async fn answer(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Entry>>]) -> Result<Vec<Result<HashMap<UserId, Seq>>>> {
+async fn answer(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Proof>>]) -> Result<Vec<Result<Held>>> {
     let now = app.now();
     let hung = board::hang(app, tenant, jobs.iter().flatten(), now).await?;
     let end = tenant.end();
-    let (quiet, mut moved): (Vec<_>, Vec<_>) = jobs.iter().flatten().partition(|entry| end <= entry.complete_upto());
+    let (quiet, mut moved): (Vec<_>, Vec<_>) = jobs.iter().flatten().partition(|proof| end <= proof.complete_upto());
     let mut known = Known::default();
     if !quiet.is_empty() {
         // Nothing has happened since, as far as this process has seen. Where that is so, nobody can be behind.
         known.ask(app, tenant, &quiet, Reach::KnownEnd, now).await?;
         // What these statements saw counts, whatever others make of the end meanwhile.
         let end = tenant.end().max(known.end());
-        moved.extend(quiet.into_iter().filter(|entry| entry.complete_upto() < end));
+        moved.extend(quiet.into_iter().filter(|proof| proof.complete_upto() < end));
     }
     if !moved.is_empty() {
         known.ask(app, tenant, &moved, Reach::End, now).await?;
     }
-    let held = |entry: &Arc<Entry>| {
-        let cursor = known.of(tenant, entry, now)?;
+    let held = |proof: &Arc<Proof>| {
+        let cursor = known.of(tenant, proof, now)?;
         if let Some(hung) = &hung {
-            hung.keep(tenant, entry, known.expires_at);
+            hung.keep(tenant, proof, known.expires_at);
         }
-        Some((entry.overview.user, cursor))
+        Some(cursor)
     };
-    Ok(jobs.iter().map(|job| Ok(job.iter().filter_map(held).collect())).collect())
+    Ok(jobs.iter().map(|job| Ok(job.iter().map(held).collect())).collect())
 }

@@ -1,4 +1,4 @@
-//! The one statement that asks whether overviews still hold.
+//! The one statement that asks whether what was read of inboxes still holds.
 
 use entity::ids::{ChannelId, UserId};
 use entity::prelude::FromQueryResult;
@@ -7,10 +7,9 @@ use sea_orm::{ConnectionTrait, DbErr, QueryResult};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Sql;
-use crate::domain::inbox::standing::{self, Reach, Standing};
-use crate::domain::overview::statement::{STAMP_COLUMNS, push_stamp};
+use crate::domain::inbox::standing::{self, Reach, STAMP_COLUMNS, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
-use crate::model::overview::Stamp;
+use crate::model::proof::Stamp;
 
 /// An instant that never comes.
 const NEVER: &str = "9223372036854775807";
