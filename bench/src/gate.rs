@@ -35,7 +35,7 @@ pub async fn run(ground: &Ground, accept: bool) -> Result<()> {
     let others = Server::contenders(&place, &place.url, CONNECTIONS).await?;
     let comparisons = [
         overview::compared(place.scene("main"), (&tidings, &forgetful, &others)).await?,
-        list::compared(&place, &tidings, &others).await?,
+        list::compared(&place, (&tidings, &forgetful, &others)).await?,
         mark::compared(&place, &tidings, &others).await?,
         send::compared(&place, &tidings, &others).await?,
     ];

@@ -1,5 +1,6 @@
 //! What handlers work with.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,9 +11,13 @@ use crate::app::App;
 use crate::domain::live::Live;
 use crate::graphql::Schema;
 
-/// A running Tidings, as its doors have it.
+/// A running Tidings, as its doors have it. Copies are one and the same, and cost nothing: there are some for each request.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct Server(Arc<Parts>);
+
+/// What it is made of.
+#[derive(Clone, Debug)]
+pub struct Parts {
     pub(super) app: Arc<App>,
     pub(super) schema: Schema,
     pub(super) sessions: Sessions,
@@ -21,21 +26,29 @@ pub struct Server {
     pub(super) pages: Router,
 }
 
+impl Deref for Server {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
 impl Server {
     /// Over a running Tidings, with the live sessions of this process.
     pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
         let (schema, sessions) = (Schema::new(app.clone(), live), Sessions::new(app.clone()));
-        Self { app, schema, sessions, unread: Unread::default(), pages: Router::new() }
+        Self(Arc::new(Parts { app, schema, sessions, unread: Unread::default(), pages: Router::new() }))
     }
 
     /// With further pages, which nothing of ours looks after.
     #[must_use]
     pub fn with(self, pages: Router) -> Self {
-        Self { pages, ..self }
+        Self(Arc::new(Parts { pages, ..Arc::unwrap_or_clone(self.0) }))
     }
 
     /// The API that is served.
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.0.schema
     }
 }

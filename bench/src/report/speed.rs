@@ -150,6 +150,7 @@ fn of_limit(database: &'static str) -> Vec<Row> {
         row("an overview", ("overview", MANY), OURS, (1.5, 1.0)),
         row("an overview, read anew", ("overview", MANY), ANEW, (3.0, 2.0)),
         row("a list of 20", ("list", LIST), OURS, (3.0, 2.0)),
+        row("a list of 20, read anew", ("list", LIST), ANEW, (3.0, 2.0)),
         row("a mark of one", ("mark", MARK), OURS, (3.0, 2.0)),
         row("a message to one", ("send", SEND), OURS, (3.0, 2.0)),
     ]

@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::comparison::{Comparison, agree, item};
-use super::{BARE, CONNECTIONS, LIMIT, TIDINGS, by_user, present};
+use super::overview::Servers;
+use super::{ANEW, BARE, CONNECTIONS, LIMIT, TIDINGS, by_user, present};
 use crate::contest::Contender;
 use crate::data::Scene;
 use crate::figures::Case;
 use crate::load::Ask;
-use crate::server::Server;
+use crate::server::{FORGETFUL, Server};
 use crate::{Place, Plan, Result};
 
 const LIST: &str = "{ viewer { inbox(first: 20) { edges { cursor node { id kind type { code } title body link createdAt \
@@ -16,15 +17,19 @@ const LIST: &str = "{ viewer { inbox(first: 20) { edges { cursor node { id kind 
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let tidings = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
+    let again = place.again().await?;
+    let forgetful = Server::tidings_with(&place.binary, &again, CONNECTIONS, &FORGETFUL).await?;
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
-    Ok(vec![compared(place, &tidings, &others).await?.hold(place, plan).await?])
+    Ok(vec![compared(place, (&tidings, &forgetful, &others)).await?.hold(place, plan).await?])
 }
 
-pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server) -> Result<Comparison<'a>> {
+pub async fn compared<'a>(place: &Place, (tidings, forgetful, others): Servers<'a>) -> Result<Comparison<'a>> {
     let scene = place.scene("main");
+    let anew = |user: i64| by_user(scene, &format!("u{user}"), LIST);
     let bare = |place| Ask::get(format!("/ours/list/{}/{}", scene.code, scene.row(place)));
     let mut contenders = readers(scene, present(scene), tidings, others);
     contenders.insert(1, Contender::new(BARE, others, present(scene).map(bare).collect()));
+    contenders.push(Contender::new(ANEW, forgetful, present(scene).map(anew).collect()));
     agree(&contenders, said).await?;
     Ok(Comparison { name: "list of 20, 64 clients".into(), contenders, reset: Vec::new() })
 }
