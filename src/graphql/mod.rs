@@ -250,12 +250,22 @@ impl Schema {
         }
         // Large, and to be moved by whatever is between here and the connection: hence the box.
         let executed = party.does(caught(self.library.execute(request))).boxed();
-        let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| {
-            failed(Error::Unavailable("this took too long: ask for less, or try again in a moment".into()))
-        });
+        let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| late());
         let response = budget.kept(response);
         flight.answered(&response);
         response
+    }
+
+    /// The answer to a poll, where it is known without executing it; the one to a poll of which the database does not say so in the time that
+    /// the settings allow. What fails otherwise is told by its execution.
+    pub async fn known(&self, poll: &Poll) -> Result<Option<Known>, Box<Response>> {
+        let most = Duration::from_millis(self.app.config.limits.execution_millis);
+        match tokio::time::timeout(most, poll.known(self)).await {
+            Ok(Ok(known)) => Ok(known),
+            Ok(Err(error @ Error::Unavailable(_))) => Err(Box::new(failed(error))),
+            Ok(Err(_)) => Ok(None),
+            Err(_) => Err(Box::new(late())),
+        }
     }
 
     /// The room that there is for an answer to a caller.
@@ -280,6 +290,11 @@ impl Schema {
         }
         self.events.clone().answers(self.library.clone(), viewer, admitted)
     }
+}
+
+/// To a query that has taken longer than it may.
+fn late() -> Response {
+    failed(Error::Unavailable("this took too long: ask for less, or try again in a moment".into()))
 }
 
 /// A request that the library can execute.

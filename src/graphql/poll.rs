@@ -91,7 +91,7 @@ impl Poll {
     }
 
     /// What the answer would be, where that is known without executing it.
-    pub async fn known(&self, schema: &Schema) -> Result<Option<Known>> {
+    pub(super) async fn known(&self, schema: &Schema) -> Result<Option<Known>> {
         let Viewer { tenant, sub, .. } = &self.viewer;
         let asking = async {
             let user = user::mention_one(&schema.app, tenant, "user", sub).await?;

@@ -33,7 +33,7 @@ pub async fn get(
         answer.extensions_mut().extend(written);
         return answer;
     }
-    let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+    let known = request.headers().get_all(header::IF_NONE_MATCH).into_iter().cloned().collect();
     let asked = match Asked::from_request(request, &server).await {
         Ok(asked) => asked,
         Err(refusal) => return refusal,
@@ -50,7 +50,7 @@ pub async fn post(State(server): State<Server>, asked: Asked) -> Response {
 enum Method {
     /// By an address, with the tags of the answers that the client knows.
     Get {
-        known: Option<HeaderValue>,
+        known: Vec<HeaderValue>,
     },
     Post,
 }
@@ -58,8 +58,8 @@ enum Method {
 impl Method {
     /// Whether the client knows the answer with this tag (RFC 9110, section 13.1.2).
     fn knows(&self, tag: i64) -> bool {
-        let Self::Get { known: Some(known) } = self else { return false };
-        known.to_str().is_ok_and(|known| is_among(tag, known))
+        let Self::Get { known } = self else { return false };
+        known.iter().any(|known| known.to_str().is_ok_and(|known| is_among(tag, known)))
     }
 
     /// An answer with this tag, or that it is one that the client knows.
@@ -103,12 +103,16 @@ async fn polled(
     poll: &Poll,
     method: &Method,
 ) -> Response {
-    // What fails is told by the answer.
-    if let Ok(Some(Known { tag, text })) = poll.known(&server.schema).await
-        && (text.is_some() || method.knows(tag))
-    {
-        admitted.flight.went_well();
-        return method.answer(tag, || answer::known(media, text.unwrap_or_default()));
+    match server.schema.known(poll).await {
+        Ok(Some(Known { tag, text })) if text.is_some() || method.knows(tag) => {
+            admitted.flight.went_well();
+            return method.answer(tag, || answer::known(media, text.unwrap_or_default()));
+        }
+        Ok(_) => {}
+        Err(response) => {
+            admitted.flight.answered(&response);
+            return answer::refused(media, &response);
+        }
     }
     let viewer = caller.map(|(viewer, _)| viewer);
     let budget = server.schema.budget(viewer.as_ref());

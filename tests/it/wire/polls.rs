@@ -2,9 +2,10 @@
 
 use reqwest::StatusCode;
 use reqwest::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 
-use crate::support::{Listening, TestApp, everyone, on_every_database};
+use crate::support::{Kind, Listening, TestApp, everyone, on_every_database, with_settings};
 
 const BELL: &str = "{ viewer { id overview(cap: 99) { unread { count exact } types { type { code title } unread { count } \
     latest { id title isRead sender { name } } } } } }";
@@ -284,4 +285,58 @@ on_every_database! {
         assert!(!page.polls().await);
         node.stop().await;
     }
+
+    async fn somebody_who_was_erased_and_has_come_back_is_not_shown_an_empty_list(app) {
+        app.admin().define_type("direct").await;
+        let far = app.beside().await;
+        for (lists, id) in [("inbox { nodes { title } }", "ada"), ("inbox { nodes { title } } groups { code }", "ben")] {
+            app.service().message("direct", id, "first life").await;
+            let (there, query) = (far.user(id), format!("{{ viewer {{ id {lists} }} }}"));
+            let before = there.ask(&query, json!({})).await["viewer"]["id"].clone();
+            app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": id })).await;
+            app.service().message("direct", id, "second life").await;
+            // Whoever is asked at that moment may not know yet who has the id now, and says so.
+            let (_, first) = there.send(&query, json!({})).await;
+            assert!(first["errors"][0]["extensions"]["code"] == "UNAVAILABLE", "{first}");
+            let viewer = there.ask(&query, json!({})).await["viewer"].take();
+            assert_ne!(viewer["id"], before);
+            assert_eq!(viewer["inbox"]["nodes"], json!([{ "title": "second life" }]));
+        }
+        far.app.db.close().await;
+    }
+
+    async fn tags_may_stand_in_several_lines(app) {
+        let node = app.listen().await;
+        let url = reqwest::Url::parse_with_params(&format!("http://{}/graphql", node.address), [("query", BELL)]).unwrap();
+        let asked = || reqwest::Client::new().get(url.clone()).bearer_auth(app.user("ada").token);
+        let tag = asked().send().await.unwrap().headers()[ETAG].to_str().unwrap().to_owned();
+        for (one, other, status) in [("\"nope\"", &*tag, 304), (&*tag, "\"nope\"", 304), ("\"nope\"", "\"neither\"", 200)] {
+            let answer = asked().header(IF_NONE_MATCH, one).header(IF_NONE_MATCH, other).send().await.unwrap();
+            assert_eq!(answer.status(), status, "{one}, {other}");
+        }
+        node.stop().await;
+    }
+}
+
+/// A poll that the database keeps waiting is over when any query is, and is not executed after that.
+#[tokio::test]
+async fn a_poll_waits_no_longer_than_it_is_executed() {
+    let hasty = |settings: &mut tidings::config::Config| settings.limits.execution_millis = 400;
+    with_settings(Kind::Postgres, hasty, async |app| {
+        app.admin().define_type("direct").await;
+        app.service().message("direct", "ada", "hello").await;
+        let ada = app.user("ada");
+        ada.ask(BELL, json!({})).await;
+        let (once, _) = app.statements_of(ada.ask(BELL, json!({}))).await;
+        let other = TestApp::at(app.app.config.clone(), app.app.clock.clone()).await;
+        let holder = other.app.db.begin().await.unwrap();
+        holder.execute_unprepared("LOCK TABLE users IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        let (statements, (_, answer)) = app.statements_of(ada.send(BELL, json!({}))).await;
+        holder.rollback().await.unwrap();
+        assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
+        assert!(statements <= once, "{statements}");
+        ada.ask(BELL, json!({})).await;
+        other.app.db.close().await;
+    })
+    .await;
 }

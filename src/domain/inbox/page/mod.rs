@@ -14,8 +14,8 @@ use super::item::Item;
 use super::standing::{self, Reach, Standing, Verdict};
 use crate::app::App;
 use crate::domain::catalogue::{self};
-use crate::domain::tenant::Tenant;
-use crate::error::Result;
+use crate::domain::tenant::{Tenant, head};
+use crate::error::{Error, Result};
 use crate::model::proof::Proof;
 use statement::{Row, Stands};
 
@@ -49,6 +49,11 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let found = app.db.read.query_all_raw(statement.into_statement()).await?;
         let stands = found.first().map(|row| Stands::from_query_result(row, "")).transpose()?;
         let standings: Vec<Standing> = stands.iter().map(|of| of.standing).collect();
+        if standings.is_empty() {
+            // They were erased: whoever asks again finds who has the id now.
+            head(&app.db.read, tenant).await?;
+            return Err(Error::Erased);
+        }
         match standing::check(app, tenant, &standings, &catalogue).await? {
             Verdict::Stands => {}
             Verdict::Outdated(newer) => {
