@@ -10,6 +10,12 @@ use crate::support::{Kind, Listening, TestApp, everyone, on_every_database, with
 const BELL: &str = "{ viewer { id overview(cap: 99) { unread { count exact } types { type { code title } unread { count } \
     latest { id title isRead sender { name } } } } } }";
 
+/// An overview and lists of it.
+const SHOWN: &str = "overview(cap: 3) { cursor unread { count } } \
+            inbox(first: 2) { edges { cursor node { id title isRead sender { name } } } pageInfo { hasNextPage endCursor hasPreviousPage } } \
+            unread: inbox(last: 5, filter: { read: false }) { nodes { title } pageInfo { hasNextPage startCursor } } \
+            of: inbox(filter: { types: [\"direct\"], sender: \"eve\", state: ALL }) { nodes { title isArchived } }";
+
 /// A page that polls, and keeps what it was told.
 struct Page {
     url: String,
@@ -196,10 +202,6 @@ on_every_database! {
         app.service().announce("news", everyone(), "old").await;
         let (ada, far) = (app.user("ada"), app.beside().await);
         let there = far.user("ada");
-        const SHOWN: &str = "overview(cap: 3) { cursor unread { count } } \
-            inbox(first: 2) { edges { cursor node { id title isRead sender { name } } } pageInfo { hasNextPage endCursor hasPreviousPage } } \
-            unread: inbox(last: 5, filter: { read: false }) { nodes { title } pageInfo { hasNextPage startCursor } } \
-            of: inbox(filter: { types: [\"direct\"], sender: \"eve\", state: ALL }) { nodes { title isArchived } }";
         let (poll, executed) = (format!("{{ viewer {{ {SHOWN} }} }}"), format!("{{ viewer {{ {SHOWN} groups {{ code }} }} }}"));
         let of_executed = async |actor: &crate::support::Actor<'_>| {
             let mut data = actor.ask(&executed, json!({})).await;
@@ -215,8 +217,8 @@ on_every_database! {
                 "a profile" => drop(app.service().ask(profile, json!({ "i": { "id": "eve", "name": "Eva" } })).await),
                 "an announcement" => drop(app.service().announce("news", everyone(), "fresh").await),
                 "a retraction" => {
-                    let sent = "{ sentNotifications(first: 1) { nodes { id } } }";
-                    let id = app.service().ask(sent, json!({})).await["sentNotifications"]["nodes"][0]["id"].take();
+                    let newest = "{ sentNotifications(first: 1) { nodes { id } } }";
+                    let id = app.service().ask(newest, json!({})).await["sentNotifications"]["nodes"][0]["id"].take();
                     app.service().ask("mutation($id: ID!) { retractSentNotification(id: $id) { id } }", json!({ "id": id })).await;
                 }
                 "a title" => drop(app.admin().ask("mutation { saveMessageType(input: { code: \"direct\", title: \"Mine\" }) { code } }", json!({})).await),

@@ -83,7 +83,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let mut proof = stands.filter(|_| is_of_one).and_then(|of| Proof::of(&of.standing, of.stamp, now));
         if let Some(proof) = &mut proof {
             let senders = rows.iter().filter_map(|row| row.item.as_ref()?.shown.s_id.zip(row.s_version));
-            proof.senders = Vec::from_iter(BTreeSet::from_iter(senders));
+            proof.senders = Vec::from_iter(senders.collect::<BTreeSet<_>>());
         }
         let shown = rows.into_iter().take(window.many).filter_map(|row| row.item);
         let mut items = shown.map(|row| super::item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;

@@ -49,7 +49,7 @@ pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Resul
     for users in users.chunks(LIST) {
         let gaps: Vec<Gap> = statement::gaps(&app.db.read, tenant, users).rows(&app.db.read).await?;
         version = version.max(gaps.iter().map(|of| of.catalogue_version).max());
-        let far: Vec<UserId> = gaps.into_iter().filter(|of| of.gap > NEAR_GAP).map(|of| of.id).collect();
+        let far: Vec<UserId> = gaps.into_iter().filter(|of| of.behind > NEAR_GAP).map(|of| of.id).collect();
         caught_up(app, tenant, &far).await?;
     }
     Ok(version)

@@ -65,14 +65,14 @@ pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: 
 #[derive(Debug, FromQueryResult)]
 pub struct Gap {
     pub id: UserId,
-    pub gap: i64,
+    pub behind: i64,
     pub catalogue_version: i64,
 }
 
 /// How far users are behind the end of the log: probes of the key of `users`.
 pub fn gaps(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT u.id, t.last_seq - u.cursor_seq AS gap, t.catalogue_version FROM users u ");
+    sql.push("SELECT u.id, t.last_seq - u.cursor_seq AS behind, t.catalogue_version FROM users u ");
     sql.push("JOIN tenant t ON t.id = u.tenant_id WHERE t.id = ").bind(tenant.id).push(" AND u.id").among(users);
     sql
 }

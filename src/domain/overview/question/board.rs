@@ -71,9 +71,9 @@ async fn look(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Proof>>]) -> Resul
 /// What hangs for each of those that hold.
 pub(super) async fn hanging(board: &Board, tenant: &Tenant, proofs: &[Arc<Proof>], now: Millis) -> Vec<Option<u64>> {
     let watches: Vec<Option<Watch>> = proofs.iter().map(|proof| watch_of(proof, now)).collect();
-    let watched = || proofs.iter().zip(&watches).filter_map(|(proof, watch)| Some((proof, watch.as_ref()?)));
-    let shares = watched().fold(Shares::default(), |all, (_, watch)| all.with(watch.shares));
-    let places = places(tenant, watched().map(|(proof, _)| proof.user), shares);
+    let good = || proofs.iter().zip(&watches).filter_map(|(proof, watch)| Some((proof, watch.as_ref()?)));
+    let shares = good().fold(Shares::default(), |all, (_, watch)| all.with(watch.shares));
+    let places = places(tenant, good().map(|(proof, _)| proof.user), shares);
     let Some(tokens) = board.tokens(&places).await else { return vec![None; proofs.len()] };
     let hung = |(proof, watch): (&Arc<Proof>, &Option<Watch>)| {
         let watch = watch.as_ref()?;
