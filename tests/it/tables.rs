@@ -117,6 +117,7 @@ on_every_database! {
         let list = "{ viewer { inbox(first: 5) { nodes { title } } } }";
         for (table, column) in [("inbox_item", "state"), ("notification", "kind")] {
             app.by_hand(&format!("UPDATE {table} SET {column} = {column} + 50")).await;
+            app.by_hand("UPDATE users SET version = version + 1").await;
             // What is not of any state is in no list, and what is of no kind cannot be shown.
             let (_, answer) = app.user("ada").send(list, serde_json::json!({})).await;
             let is_told = answer["errors"][0]["extensions"]["code"] == "INTERNAL";
