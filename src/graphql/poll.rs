@@ -24,6 +24,8 @@ pub struct Poll {
     viewer: Viewer,
     /// All that was asked.
     request: i64,
+    /// Whether its client is told what the answer is told from others by.
+    is_tagged: bool,
     /// How many fields of the answer say where the inbox stands.
     cursors: usize,
     readings: Readings,
@@ -32,10 +34,19 @@ pub struct Poll {
 /// The answer to a poll that would be made if it were executed.
 #[derive(Debug)]
 pub struct Known {
-    /// What its text is told from other texts by.
-    pub tag: i64,
+    /// What its text is told from other texts by, where the client is told that.
+    pub tag: Option<i64>,
     /// Nothing where it is too long to be remembered.
     pub text: Option<String>,
+}
+
+/// An answer to a poll that was made, of which nothing has failed.
+#[derive(Debug)]
+pub struct Made {
+    /// What its text is told from other texts by, where the client is told that.
+    pub tag: Option<i64>,
+    /// What is to be remembered of it, and of whom; nothing where it cannot be told whether it would be made again.
+    answer: Option<(UserId, Answer)>,
 }
 
 /// What was read of inboxes for an answer, noted while it is made.
@@ -71,7 +82,12 @@ impl Readings {
 
 impl Poll {
     /// Nothing where the request is for something else. `request` stands for all that its answer goes by, but for who asks.
-    pub fn of(viewer: &Viewer, admitted: &mut Admitted, request: i64) -> Option<Self> {
+    pub fn of(
+        viewer: &Viewer,
+        admitted: &mut Admitted,
+        is_tagged: bool,
+        request: impl FnOnce() -> i64,
+    ) -> Option<Self> {
         let operation = &admitted.document.node;
         if viewer.role != Role::User || operation.ty != OperationType::Query {
             return None;
@@ -82,12 +98,12 @@ impl Poll {
         let is_one = root.node.name.node == "viewer" && asked.items.iter().all(|item| is_of_poll(&item.node));
         let overviews = fields(asked).filter(|field| field.name.node == "overview");
         let cursors = overviews.map(|of| count(&of.selection_set.node, "cursor")).sum();
-        if !is_one || !selects(asked, &|field| is_read(field)) {
+        if !is_one || !fields(asked).any(is_read) {
             return None;
         }
         let readings = Readings::default();
         admitted.request.data.insert(readings.clone());
-        Some(Self { viewer: viewer.clone(), request, cursors, readings })
+        Some(Self { viewer: viewer.clone(), request: request(), is_tagged, cursors, readings })
     }
 
     /// What the answer would be, where that is known without executing it.
@@ -101,26 +117,40 @@ impl Poll {
         let Some((user, (answer, cursor))) = self.viewer.party().does(asking).await? else { return Ok(None) };
         let text = answer.text_at(cursor, &self.sealed(user, cursor));
         let is_same = answer.cursor.is_none_or(|of| of == cursor);
-        let anew = || text.as_ref().map(|text| fingerprint(text.as_bytes()));
-        let tag = if is_same { Some(answer.tag) } else { anew() };
-        Ok(tag.map(|tag| Known { tag, text }))
+        let tag = if is_same { answer.tag } else { text.as_ref().and_then(|text| self.tag(text)) };
+        let known = Known { tag, text };
+        Ok(Some(known).filter(|known| known.tag.is_some() || known.text.is_some()))
     }
 
-    /// Remembers an answer of which nothing has failed; returns its tag.
-    pub async fn answered(&self, schema: &Schema, text: &str) -> i64 {
-        let tag = fingerprint(text.as_bytes());
+    /// What there is of an answer of which nothing has failed.
+    pub fn made(&self, text: &str) -> Made {
+        let tag = self.tag(text);
+        Made { tag, answer: self.remembered(text, tag) }
+    }
+
+    /// Remembers an answer.
+    pub async fn answered(&self, schema: &Schema, made: Made) {
+        if let Some((user, answer)) = made.answer {
+            schema.app.caches.answers.keep(user, answer).await;
+        }
+    }
+
+    fn tag(&self, text: &str) -> Option<i64> {
+        self.is_tagged.then(|| fingerprint(text.as_bytes()))
+    }
+
+    fn remembered(&self, text: &str, tag: Option<i64>) -> Option<(UserId, Answer)> {
         let Read { proofs, cursors, is_beyond_proof } = std::mem::take(&mut *self.readings.0.lock());
-        let Some(user) = proofs.first().map(|proof| proof.user).filter(|_| !is_beyond_proof) else { return tag };
+        let user = proofs.first().map(|proof| proof.user).filter(|_| !is_beyond_proof)?;
         let cursor = cursors.first().copied().filter(|_| self.cursors > 0);
         // Overviews of different places, or of none, would say so.
         if cursors.iter().any(|other| cursor.is_some_and(|one| one != *other)) {
-            return tag;
+            return None;
         }
         let written = cursor.map(|cursor| self.sealed(user, cursor)).unwrap_or_default();
         let text = Text::of(text, &written, self.cursors);
-        let answer = Answer { request: self.request, proofs, tag, cursor, text };
-        schema.app.caches.answers.keep(user, answer).await;
-        tag
+        let is_told = tag.is_some() || text.is_some();
+        is_told.then_some((user, Answer { request: self.request, proofs, tag, cursor, text }))
     }
 
     /// As answers say where the inbox stands; nothing where this one does not.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_graphql::Response as GraphqlResponse;
 use async_graphql::parser::types::OperationType;
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::extract::{Extension, FromRequest, Request as HttpRequest, State};
@@ -18,6 +19,7 @@ use super::{events, socket};
 use crate::auth::Claims;
 use crate::error::Error;
 use crate::graphql::{Admitted, Known, Poll, Viewer};
+use crate::model::fingerprint::fingerprint;
 
 /// Queries only: whatever changes something must not be in an address. Sockets come this way, too.
 pub async fn get(
@@ -56,30 +58,38 @@ enum Method {
 }
 
 impl Method {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Get { .. } => "GET",
+            Self::Post => "POST",
+        }
+    }
+
     /// Whether the client knows the answer with this tag (RFC 9110, section 13.1.2).
-    fn knows(&self, tag: i64) -> bool {
-        let Self::Get { known } = self else { return false };
+    fn knows(&self, tag: Option<i64>) -> bool {
+        let (Self::Get { known }, Some(tag)) = (self, tag) else { return false };
         known.iter().any(|known| known.to_str().is_ok_and(|known| is_among(tag, known)))
     }
 
     /// An answer with this tag, or that it is one that the client knows.
-    fn answer(&self, tag: i64, answer: impl FnOnce() -> Response) -> Response {
-        match self {
-            Self::Get { .. } if self.knows(tag) => not_modified(tag),
-            Self::Get { .. } => tagged(answer(), tag),
-            Self::Post => answer(),
+    fn answer(&self, tag: Option<i64>, answer: impl FnOnce() -> Response) -> Response {
+        match tag {
+            Some(tag) if self.knows(Some(tag)) => not_modified(tag),
+            Some(tag) => tagged(answer(), tag),
+            None => answer(),
         }
     }
 }
 
 async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
-    let Asked { media, caller, request, print } = asked;
+    let Asked { media, caller, request, said } = asked;
     let viewer = caller.as_ref().map(|(viewer, _)| viewer);
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
         Err(response) => return answer::refused(media, &response),
     };
-    if admitted.operation.kind == OperationType::Mutation && !matches!(method, Method::Post) {
+    let is_get = matches!(method, Method::Get { .. });
+    if admitted.operation.kind == OperationType::Mutation && is_get {
         admitted.flight.ended("BAD_USER_INPUT");
         let error = Error::bad_input("query", "must be a query: mutations are sent by POST");
         let mut answer = refusal(media, StatusCode::METHOD_NOT_ALLOWED, &error);
@@ -87,7 +97,10 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
         return answer;
     }
     let operation = admitted.operation.clone();
-    let mut answer = match viewer.filter(|_| media != EVENTS).and_then(|of| Poll::of(of, &mut admitted, print)) {
+    let name = method.name();
+    let print = move || fingerprint(&[name.as_bytes(), media.as_bytes(), &said].join(&b' '));
+    let polling = viewer.filter(|_| media != EVENTS);
+    let mut answer = match polling.and_then(|viewer| Poll::of(viewer, &mut admitted, is_get, print)) {
         Some(poll) => polled(server, media, (caller, admitted), &poll, &method).await,
         None => execute(server, media, caller, admitted).await,
     };
@@ -114,17 +127,15 @@ async fn polled(
             return answer::refused(media, &response);
         }
     }
-    let viewer = caller.map(|(viewer, _)| viewer);
-    let budget = server.schema.budget(viewer.as_ref());
-    let response = server.schema.run(viewer.clone(), admitted).await;
     let mut made = None;
-    let keep = |text: String| {
-        made = response.errors.is_empty().then(|| text.clone());
-        server.unread.kept(viewer.as_ref(), text, budget.most())
-    };
-    let answer = answer::answer(media, &response, &budget, keep);
+    let seen = |response: &GraphqlResponse, text: &str| made = response.errors.is_empty().then(|| poll.made(text));
+    let answer = executed(server, media, caller.map(|(viewer, _)| viewer), admitted, seen).await;
     match made.filter(|_| answer.status() == StatusCode::OK) {
-        Some(text) => method.answer(poll.answered(&server.schema, &text).await, || answer),
+        Some(made) => {
+            let tag = made.tag;
+            poll.answered(&server.schema, made).await;
+            method.answer(tag, || answer)
+        }
         None => answer,
     }
 }
@@ -143,12 +154,23 @@ async fn execute(
                 Err(error) => unknown(media, &error),
             }
         }
-        caller => {
-            let viewer = caller.map(|(viewer, _)| viewer);
-            let budget = server.schema.budget(viewer.as_ref());
-            let response = server.schema.run(viewer.clone(), admitted).await;
-            let keep = |text| server.unread.kept(viewer.as_ref(), text, budget.most());
-            answer::answer(media, &response, &budget, keep)
-        }
+        caller => executed(server, media, caller.map(|(viewer, _)| viewer), admitted, |_, _| {}).await,
     }
+}
+
+/// The one answer of an execution, of which somebody sees the text before it goes out.
+async fn executed(
+    server: &Server,
+    media: &'static str,
+    viewer: Option<Viewer>,
+    admitted: Admitted,
+    seen: impl FnOnce(&GraphqlResponse, &str),
+) -> Response {
+    let budget = server.schema.budget(viewer.as_ref());
+    let response = server.schema.run(viewer.clone(), admitted).await;
+    let keep = |text: String| {
+        seen(&response, &text);
+        server.unread.kept(viewer.as_ref(), text, budget.most())
+    };
+    answer::answer(media, &response, &budget, keep)
 }

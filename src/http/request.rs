@@ -19,7 +19,6 @@ use super::server::Server;
 use crate::auth::{Claims, Role};
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
-use crate::model::fingerprint::fingerprint;
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -44,8 +43,8 @@ pub struct Asked {
     pub caller: Option<(Viewer, Claims)>,
     /// Not looked at yet.
     pub request: Request,
-    /// What it is told from other requests by, of which the answers go by something else than by who asks.
-    pub print: i64,
+    /// All that was said: the body, or what stands in the address.
+    pub said: Vec<u8>,
 }
 
 impl FromRequest<Server> for Asked {
@@ -70,18 +69,18 @@ impl FromRequest<Server> for Asked {
             viewer.origin = origin(server, parts.extensions.get::<Arc<Line>>().map(|line| &**line), &parts.headers);
         }
         let asked = if let Some(address) = address {
-            let written = parts.uri.query().unwrap_or_default().as_bytes();
+            let said = parts.uri.query().unwrap_or_default().as_bytes().to_vec();
             let fields = address.fields().map_err(|error| (StatusCode::BAD_REQUEST, error));
-            fields.and_then(|fields| Ok((one(fields)?, print("GET", media, written))))
+            fields.and_then(|fields| Ok((one(fields)?, said)))
         } else {
             let limits = &server.app.config.limits;
             let is_staff = caller.as_ref().is_some_and(|(viewer, _)| viewer.role != Role::User);
             let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
             let body = whole(&parts.headers, body, most).await;
-            body.and_then(|body| Ok((one(sent(&body)?)?, print("POST", media, &body))))
+            body.and_then(|said| Ok((one(sent(&said)?)?, said)))
         };
-        let (request, print) = asked.map_err(|(status, error)| refusal(media, status, &error))?;
-        Ok(Self { media, caller, request, print })
+        let (request, said) = asked.map_err(|(status, error)| refusal(media, status, &error))?;
+        Ok(Self { media, caller, request, said })
     }
 }
 
@@ -126,10 +125,6 @@ fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
 
 fn one(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {
     request_of(fields).map_err(|error| (StatusCode::BAD_REQUEST, error))
-}
-
-fn print(method: &str, media: &str, written: &[u8]) -> i64 {
-    fingerprint(&[method.as_bytes(), media.as_bytes(), written].join(&b' '))
 }
 
 /// A body of at most `most` bytes, of which no more is read, and for which nobody waits for more than 30 s.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use entity::ids::{Seq, UserId};
-use moka::future::Cache;
+use entity::ids::Seq;
 
 use super::proof::Proof;
+use super::remembered::{OfUsers, Remembered};
 
 /// Of longer ones only the tag is remembered.
 const LONGEST: usize = 16 * 1024;
@@ -16,9 +16,8 @@ const ANSWERS: usize = 6;
 /// What an answer takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
 const PLACE: usize = 200;
 
-/// By who has asked; what is used least goes first.
-#[derive(Clone, Debug)]
-pub struct Answers(Cache<UserId, Arc<Vec<Arc<Answer>>>>);
+/// By who has asked.
+pub type Answers = OfUsers<Answer>;
 
 /// The last answer to a request of a user's. It would be made again as long as all of its proofs hold.
 #[derive(Clone, Debug)]
@@ -26,8 +25,8 @@ pub struct Answer {
     /// All that was asked.
     pub request: i64,
     pub proofs: Vec<Arc<Proof>>,
-    /// What its text is told from other texts by.
-    pub tag: i64,
+    /// What its text is told from other texts by; nothing where nobody is told that.
+    pub tag: Option<i64>,
     /// The place in the log that it says the inbox is shown as of; nothing where it says none.
     pub cursor: Option<Seq>,
     /// Nothing where it is too long.
@@ -38,53 +37,21 @@ pub struct Answer {
 #[derive(Clone, Debug)]
 pub struct Text(Arc<[Box<str>]>);
 
-impl Answers {
-    /// Of about so many bytes.
-    pub fn new(bytes: u64) -> Self {
-        let weigh = |_: &UserId, all: &Arc<Vec<Arc<Answer>>>| {
-            let bytes: usize = all.iter().map(|answer| answer.weight()).sum();
-            u32::try_from(bytes).unwrap_or(u32::MAX)
-        };
-        Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
-    }
+impl Remembered for Answer {
+    const MOST: usize = ANSWERS;
 
-    /// The last answer to a request of a user's, where that is remembered.
-    pub async fn of(&self, user: UserId, request: i64) -> Option<Arc<Answer>> {
-        self.0.get(&user).await?.iter().find(|answer| answer.request == request).cloned()
-    }
-
-    /// Remembers an answer to a user, in place of the oldest where there are many.
-    pub async fn keep(&self, user: UserId, answer: Answer) {
-        let mut answers = self.0.get(&user).await.map(|known| known.to_vec()).unwrap_or_default();
-        answers.retain(|known| known.request != answer.request);
-        if answers.len() == ANSWERS {
-            answers.remove(0);
-        }
-        answers.push(Arc::new(answer));
-        self.0.insert(user, Arc::new(answers)).await;
-    }
-
-    /// Spares the question whether those of users still hold, who are known to have changed.
-    pub async fn forget(&self, users: &[UserId]) {
-        for user in users {
-            self.0.invalidate(user).await;
-        }
-    }
-
-    /// About how many bytes it takes, as it counts them.
-    pub async fn weight(&self) -> u64 {
-        self.0.run_pending_tasks().await;
-        self.0.weighted_size()
-    }
-}
-
-impl Answer {
     fn weight(&self) -> usize {
         let parts = self.text.iter().flat_map(|text| text.0.iter()).map(|part| size_of_val(part) + part.len());
         let proofs = self.proofs.iter().map(|proof| size_of_val(proof) + proof.weight());
         PLACE + size_of_val(self) + parts.sum::<usize>() + proofs.sum::<usize>()
     }
 
+    fn replaces(&self, other: &Self) -> bool {
+        self.request == other.request
+    }
+}
+
+impl Answer {
     /// Its text where the inbox is shown as of this place in the log, which is written so; nothing where that is not known.
     pub fn text_at(&self, cursor: Seq, written: &str) -> Option<String> {
         let text = self.text.as_ref()?;

@@ -14,6 +14,7 @@ pub mod item;
 pub mod notification;
 pub mod overview;
 pub mod proof;
+pub mod remembered;
 pub mod rule;
 pub mod seal;
 pub mod slice;

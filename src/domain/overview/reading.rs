@@ -154,8 +154,8 @@ fn prove(rows: &[(Row, QueryResult)], overviews: &mut HashMap<UserId, Overview>,
 async fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
     for overview in overviews.values() {
         let Some(proof) = overview.proof.clone() else { continue };
-        let (wish, catalogue) = (want.wish.clone(), want.catalogue.clone());
-        app.caches.overviews.keep(Entry { wish, overview: overview.clone(), catalogue, proof }).await;
+        let entry = Entry::new(want.wish.clone(), overview.clone(), want.catalogue.clone(), proof);
+        app.caches.overviews.keep(overview.user, entry).await;
     }
 }
 

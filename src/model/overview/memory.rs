@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use moka::future::Cache;
 
 use super::{Count, Mark, Overview, TypeOverview, Wish};
 use crate::model::catalogue::{Catalogue, MessageType};
 use crate::model::item::Item;
 use crate::model::proof::Proof;
+use crate::model::remembered::{OfUsers, Remembered};
 
 /// Different wishes that are remembered of a user: their bell's, and those of a page or two.
 const WISHES: usize = 4;
@@ -20,86 +20,55 @@ const PLACE: usize = 400;
 #[derive(Debug)]
 pub struct Entry {
     pub wish: Wish,
-    /// With those of its types alone that hold anything.
+    /// With those of its types alone that hold anything. What proves it is beside it.
     pub overview: Overview,
     /// That the overview is of.
     pub catalogue: Arc<Catalogue>,
     pub proof: Arc<Proof>,
 }
 
-/// By user; what is used least goes first.
-#[derive(Clone, Debug)]
-pub struct Memory(Cache<UserId, Arc<Vec<Arc<Entry>>>>);
+/// By user.
+pub type Memory = OfUsers<Entry>;
 
-impl Memory {
-    /// Of about so many bytes.
-    pub fn new(bytes: u64) -> Self {
-        let weigh = |_: &UserId, entries: &Arc<Vec<Arc<Entry>>>| {
-            let bytes: usize = entries.iter().map(|entry| entry.weight()).sum();
-            u32::try_from(bytes).unwrap_or(u32::MAX)
-        };
-        Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
-    }
-
-    /// Spares the question whether those of users still hold, who are known to have changed.
-    pub async fn forget(&self, users: &[UserId]) {
-        for user in users {
-            self.0.invalidate(user).await;
-        }
-    }
-
+impl OfUsers<Entry> {
     /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version. What cannot be
     /// brought there is forgotten.
     pub async fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
-        let Some(known) = self.0.get(&user).await else { return };
+        let Some(known) = self.all(user).await else { return };
         let of = |entry: &Arc<Entry>| match entry.proof.ahead_of(version) {
             0.. => Some(entry.clone()),
             -1 => entry.marked(marks).map(Arc::new),
             _ => None,
         };
-        let entries: Vec<Arc<Entry>> = known.iter().filter_map(of).collect();
-        if entries.is_empty() {
-            return self.0.invalidate(&user).await;
-        }
-        self.0.insert(user, Arc::new(entries)).await;
+        self.put(user, known.iter().filter_map(of).collect()).await;
     }
 
     /// What was kept last of a user and a wish.
     pub async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
-        self.0.get(&user).await?.iter().find(|entry| entry.wish == *wish).cloned()
-    }
-
-    /// Some of what is remembered, at most so many of it.
-    pub fn some(&self, many: usize) -> Vec<Arc<Entry>> {
-        self.0.iter().flat_map(|(_, entries)| entries.to_vec()).take(many).collect()
-    }
-
-    /// About how many bytes it takes, as it counts them.
-    pub async fn weight(&self) -> u64 {
-        self.0.run_pending_tasks().await;
-        self.0.weighted_size()
-    }
-
-    pub async fn keep(&self, mut entry: Entry) {
-        entry.overview.types.retain(|of| of.unread.count > 0 || of.latest.is_some());
-        entry.overview.types.shrink_to_fit();
-        let user = entry.overview.user;
-        let mut entries = self.0.get(&user).await.map(|known| known.to_vec()).unwrap_or_default();
-        entries.retain(|known| known.wish != entry.wish);
-        if entries.len() == WISHES {
-            entries.remove(0);
-        }
-        entries.push(Arc::new(entry));
-        self.0.insert(user, Arc::new(entries)).await;
+        self.find(user, |entry| entry.wish == *wish).await
     }
 }
 
-impl Entry {
-    /// In bytes. What others remember too counts for each.
+impl Remembered for Entry {
+    const MOST: usize = WISHES;
+
     fn weight(&self) -> usize {
         let wished = self.wish.types.iter().flatten().map(|code| size_of::<String>() + code.len());
         let held = self.overview.types.iter().map(|of| size_of_val(of) + of.latest.as_ref().map_or(0, Item::weight));
         PLACE + size_of_val(self) + self.proof.weight() + wished.sum::<usize>() + held.sum::<usize>()
+    }
+
+    fn replaces(&self, other: &Self) -> bool {
+        self.wish == other.wish
+    }
+}
+
+impl Entry {
+    /// Of an overview, by what proves it.
+    pub fn new(wish: Wish, mut overview: Overview, catalogue: Arc<Catalogue>, proof: Arc<Proof>) -> Self {
+        overview.types.retain(|of| of.unread.count > 0 || of.latest.is_some());
+        overview.types.shrink_to_fit();
+        Self { wish, overview, catalogue, proof }
     }
 
     /// What the user's marks make of it, under the next version of their row; nothing where that cannot be told.
@@ -109,9 +78,8 @@ impl Entry {
         if !marks.iter().all(is_told) {
             return None;
         }
-        let proof = Arc::new(self.proof.next());
-        overview.proof = Some(proof.clone());
-        Some(Self { wish: self.wish.clone(), overview, catalogue: self.catalogue.clone(), proof })
+        let (wish, catalogue) = (self.wish.clone(), self.catalogue.clone());
+        Some(Self { wish, overview, catalogue, proof: Arc::new(self.proof.next()) })
     }
 
     /// All types that are wished for, as they were.

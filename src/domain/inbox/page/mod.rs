@@ -14,7 +14,7 @@ use super::item::Item;
 use super::standing::{self, Reach, Standing, Verdict};
 use crate::app::App;
 use crate::domain::catalogue::{self};
-use crate::domain::tenant::{Tenant, head};
+use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::proof::Proof;
 use statement::{Row, Stands};
@@ -49,11 +49,6 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let found = app.db.read.query_all_raw(statement.into_statement()).await?;
         let stands = found.first().map(|row| Stands::from_query_result(row, "")).transpose()?;
         let standings: Vec<Standing> = stands.iter().map(|of| of.standing).collect();
-        if standings.is_empty() {
-            // They were erased: whoever asks again finds who has the id now.
-            head(&app.db.read, tenant).await?;
-            return Err(Error::Erased);
-        }
         match standing::check(app, tenant, &standings, &catalogue).await? {
             Verdict::Stands => {}
             Verdict::Outdated(newer) => {
@@ -65,6 +60,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
                 continue;
             }
         }
+        let Some(Stands { standing, stamp }) = stands else { return Err(Error::Erased) };
         catalogue.chosen("filter.types", filter.types.as_deref())?;
         let rows = found.iter().map(|row| Row::from_query_result(row, ""));
         let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
@@ -80,7 +76,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             continue;
         }
         let is_full = seqs.len() > window.many;
-        let mut proof = stands.filter(|_| is_of_one).and_then(|of| Proof::of(&of.standing, of.stamp, now));
+        let mut proof = if is_of_one { Proof::of(&standing, stamp, now) } else { None };
         if let Some(proof) = &mut proof {
             let senders = rows.iter().filter_map(|row| row.item.as_ref()?.shown.s_id.zip(row.s_version));
             proof.senders = Vec::from_iter(senders.collect::<BTreeSet<_>>());
@@ -99,7 +95,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         if window.end == End::Oldest {
             items.reverse();
         }
-        let upto = standings.first().map(Standing::complete_upto).unwrap_or_default();
+        let upto = standing.complete_upto();
         // A page for nothing at all goes on before its first.
         let last = seqs.get(window.many.saturating_sub(1)).copied();
         return Ok(Page {
