@@ -9,6 +9,9 @@ use crate::load::Load;
 use crate::support::Kind;
 use crate::verdict::Verdict;
 
+/// What a node says once it has found overviews that are remembered and wrong.
+const DRIFT: &str = "the board lets overviews stand that are no more";
+
 /// How a scenario ended on a database.
 #[derive(Debug)]
 pub struct Report {
@@ -26,7 +29,13 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(scenario: &'static str, arena: &Arena, load: &Load, verdict: Verdict) -> Self {
+    pub fn new(scenario: &'static str, arena: &Arena, load: &Load, mut verdict: Verdict) -> Self {
+        let log = arena.logs();
+        let drifts = log.lines().filter(|line| line.contains(DRIFT));
+        for drift in drifts {
+            verdict.miscounted += 1;
+            verdict.words.push(drift.to_owned());
+        }
         let reads = load.pulse.taken(Deed::Read);
         let slowest = Deed::ALL.iter().filter_map(|deed| load.pulse.taken(*deed).pop()).max();
         Self {
@@ -37,7 +46,7 @@ impl Report {
             slowest: slowest.unwrap_or_default(),
             reads: reads.get(reads.len() * 99 / 100).copied().unwrap_or_default(),
             failures: load.pulse.failures(),
-            log: arena.logs(),
+            log,
         }
     }
 

@@ -17,6 +17,9 @@ use crate::verdict::verdict;
 /// What moves a node's clock.
 const CLOCK: &str = "TIDINGS_CLOCK_OFFSET_MILLIS";
 
+/// How long nodes believe the board without looking.
+const TRUST: Duration = Duration::from_millis(500);
+
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_hours(24);
 
@@ -36,6 +39,7 @@ pub enum Scenario {
     DatabaseKilled,
     DiskFull,
     RedisAway,
+    BoardHurt,
     Clocks,
     StuckReaders,
     Storm,
@@ -86,7 +90,7 @@ impl Form {
 }
 
 impl Scenario {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Calm,
         Self::NodeKilled,
         Self::RollingRestart,
@@ -96,6 +100,7 @@ impl Scenario {
         Self::DatabaseHung,
         Self::DatabaseKilled,
         Self::RedisAway,
+        Self::BoardHurt,
         Self::Clocks,
         Self::StuckReaders,
         Self::Storm,
@@ -114,6 +119,7 @@ impl Scenario {
             Self::DatabaseKilled => "database killed",
             Self::DiskFull => "disk full",
             Self::RedisAway => "redis away",
+            Self::BoardHurt => "board hurt",
             Self::Clocks => "clock steps",
             Self::StuckReaders => "stuck readers",
             Self::Storm => "storm",
@@ -122,8 +128,14 @@ impl Scenario {
 
     /// SQLite has no server that could be hurt, and one node.
     pub fn is_for(self, kind: Kind) -> bool {
-        let needs_more =
-            [Self::KilledUntold, Self::DatabaseRestarted, Self::DatabaseHung, Self::DatabaseKilled, Self::RedisAway];
+        let needs_more = [
+            Self::KilledUntold,
+            Self::DatabaseRestarted,
+            Self::DatabaseHung,
+            Self::DatabaseKilled,
+            Self::RedisAway,
+            Self::BoardHurt,
+        ];
         kind != Kind::Sqlite || !needs_more.contains(&self)
     }
 
@@ -146,10 +158,14 @@ impl Scenario {
     fn nodes(self, arena: &Arena) -> Vec<Vec<(&'static str, String)>> {
         let mut nodes = vec![Vec::new(); if arena.kind == Kind::Sqlite { 1 } else { 2 }];
         if let Some(redis) = &arena.redis
-            && (arena.kind == Kind::Mysql || self == Self::RedisAway)
+            && (arena.kind == Kind::Mysql || [Self::RedisAway, Self::BoardHurt].contains(&self))
         {
             for settings in &mut nodes {
                 settings.push(("REDIS_URL", redis.url()));
+                if self == Self::BoardHurt {
+                    settings.push(("TIDINGS_BOARD", "1".into()));
+                    settings.push(("TIDINGS_BOARD_TRUST_MILLIS", TRUST.as_millis().to_string()));
+                }
             }
         }
         nodes
@@ -213,6 +229,13 @@ impl Scenario {
                 redis.stop();
                 sleep(form.hurt).await;
                 redis.start_again().await;
+            }
+            Self::BoardHurt => {
+                for round in 0..2 * form.rounds as usize {
+                    // Long enough for an epoch that was raised to be believed.
+                    sleep(8 * TRUST + Duration::from_millis(roll(1000))).await;
+                    hurt_board(arena, round).await;
+                }
             }
             Self::Clocks => {
                 // A single node has no other clock to go by than its own.
@@ -286,6 +309,28 @@ impl Scenario {
         }
         sleep(SECOND).await;
         server.start_again().await;
+    }
+}
+
+/// Ends a node that may have committed what it has not taken down yet, or hurts Redis.
+async fn hurt_board(arena: &mut Arena, round: usize) {
+    let Some(redis) = &mut arena.redis else { return };
+    match roll(5) {
+        0 => drop(redis.ask(&["FLUSHALL"]).await),
+        1 => {
+            redis.stand_still();
+            sleep(Duration::from_millis(roll(2000))).await;
+            redis.go_on();
+        }
+        2 => {
+            redis.stop();
+            sleep(Duration::from_millis(roll(2000))).await;
+            redis.start_again().await;
+        }
+        _ => {
+            let node = round % arena.nodes.len();
+            arena.nodes[node].kill_and_start().await;
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Verdict {
     pub holes: usize,
     /// Sessions that show another overview than a query.
     pub late: usize,
-    /// Overviews whose unread count is not the length of the list.
+    /// Overviews whose unread count is not the length of the list, or which the board let stand.
     pub miscounted: usize,
     /// Notifications that were not accepted within minutes.
     pub unsent: usize,

@@ -182,4 +182,49 @@ on_every_database! {
         assert_eq!(other.user("ada").overview().await, ["brand-new: 0 (-)", "comment: 1 (rendered)", "= 1"]);
         assert_eq!(other.user("ada").titles(json!({})).await, ["rendered"]);
     }
+
+    async fn what_is_sent_by_a_node_that_has_not_heard_of_a_change_is_checked_by_what_is_now(app) {
+        let templated = json!({ "code": "bare", "title": "Bare", "template": { "title": "rendered" } });
+        app.admin().define(templated).await;
+        for code in ["kept", "gone"] {
+            app.admin().define_type(code).await;
+        }
+        let other = TestApp::start(app.app.config.database.url()).await;
+        let many = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
+        let message = |code: &str, title: Option<&str>, key: Option<&str>| {
+            let content = json!({ "title": title, "data": 1 });
+            json!({ "message": { "type": code, "receiver": "ada", "content": content, "idempotencyKey": key } })
+        };
+        let (kept, untitled) = (message("kept", Some("kept"), None), message("bare", None, Some("once")));
+        other.service().ask(many, json!({ "inputs": [kept, untitled] })).await;
+
+        app.admin().define(json!({ "code": "bare", "title": "Bare", "template": null })).await;
+        let delete = "mutation { deleteMessageType(code: \"gone\") { deletedId } }";
+        app.admin().ask(delete, json!({})).await;
+        // It is told the same as by a node that knows, and where.
+        let gone = json!({ "inputs": [kept, message("gone", Some("gone"), None)] });
+        let refused = other.service().refused(many, gone.clone()).await;
+        assert_eq!(refused, app.service().refused(many, gone).await);
+        assert!(refused.contains("inputs[1].message.type"), "{refused}");
+
+        // Both nodes know by now: a third one does not.
+        let third = TestApp::start(app.app.config.database.url()).await;
+        third.service().message("kept", "ben", "kept").await;
+        app.admin().define(json!({ "code": "bare", "title": "Bare", "template": { "title": "again" } })).await;
+        third.service().ask(many, json!({ "inputs": [message("bare", None, None)] })).await;
+        app.admin().define(json!({ "code": "bare", "title": "Bare", "template": null })).await;
+        // What was sent before is replayed; what is new is refused; and nobody else's send has anything to do with it.
+        let service = third.service();
+        let untitled_now = json!({ "inputs": [kept, message("bare", None, None)] });
+        let (replayed, refused, (status, sent)) = tokio::join!(
+            service.ask(many, json!({ "inputs": [untitled] })),
+            service.refused(many, untitled_now),
+            service.send(many, json!({ "inputs": [kept] })),
+        );
+        assert_eq!(replayed["sendNotifications"][0]["replayed"], true);
+        assert!(refused.contains("inputs[1].message.content.title"), "{refused}");
+        assert!(status.is_success() && sent["errors"].is_null(), "{sent}");
+        let titles = app.user("ada").titles(json!({ "types": ["kept"] })).await;
+        assert_eq!(titles, ["kept", "kept"]);
+    }
 }

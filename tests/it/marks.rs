@@ -44,7 +44,9 @@ on_every_database! {
             app.service().message(code, "ada", "hello").await;
         }
         let (all, changed) = app.statements_of(ada.mark("markRead", json!({ "matching": {} }))).await;
-        assert_eq!((changed, all), (16, 8));
+        // PostgreSQL reads all in the statement that counts.
+        let fewer = if app.app.db.backend() == DbBackend::Postgres { 2 } else { 0 };
+        assert_eq!((changed, all), (16, 8 - fewer));
         let see = "mutation { markSeen { changedCount } }";
         let (seen, _) = app.statements_of(ada.ask(see, json!({}))).await;
         assert_eq!(seen, 3);
@@ -52,7 +54,7 @@ on_every_database! {
         app.service().message("feed", "ada", "hello").await;
         ada.overview().await;
         let (seen, answer) = app.statements_of(ada.ask(see, json!({}))).await;
-        assert_eq!((&answer["markSeen"]["changedCount"], seen), (&json!(1), 8));
+        assert_eq!((&answer["markSeen"]["changedCount"], seen), (&json!(1), 8 - fewer));
     }
 
     async fn an_overview_is_brought_to_what_is_marked_and_not_read_again(app) {

@@ -1,6 +1,7 @@
 //! Sending: who is reached, once, and what is refused.
 
 use chrono::TimeDelta;
+use sea_orm::DbBackend;
 use serde_json::{Value, json};
 
 use crate::support::{Actor, everyone, on_every_database};
@@ -23,6 +24,26 @@ async fn saved_group(operator: &Actor<'_>, code: &str, members: &[&str]) {
 }
 
 on_every_database! {
+    async fn a_send_to_people_who_are_known_is_three_statements(app) {
+        app.admin().define_type("news").await;
+        let all = |many: usize| {
+            let to = |user| json!({ "message": { "type": "news", "receiver": format!("u{user}"), "content": { "title": "x" } } });
+            json!({ "inputs": (0..many).map(to).collect::<Vec<_>>() })
+        };
+        app.service().ask(MANY, all(23)).await;
+        // MySQL says nothing of what it has changed. PostgreSQL takes any number of rows at once, the others powers of two.
+        let kind = app.app.db.backend();
+        let taking = if kind == DbBackend::MySql { 2 } else { 1 };
+        for (many, inserts) in [(1, 1), (23, if kind == DbBackend::Postgres { 1 } else { 4 })] {
+            let (statements, _) = app.statements_of(app.service().ask(MANY, all(many))).await;
+            assert_eq!(statements, taking + inserts + 1, "{many}");
+        }
+        for user in [0, 22] {
+            let seen = app.user(&format!("u{user}")).overview().await;
+            assert_eq!(seen, [if user == 0 { "news: 3 (x)" } else { "news: 2 (x)" }, if user == 0 { "= 3" } else { "= 2" }]);
+        }
+    }
+
     async fn an_announcement_reaches_a_user_who_was_away(app) {
         app.admin().define_type("release").await;
         app.service().announce("release", everyone(), "v2 is out").await;

@@ -25,7 +25,8 @@ pub enum Existing<'a, C> {
 /// [`Existing::Summed`] the number means nothing).
 ///
 /// They travel as VALUES lists in powers of two, so that there are eleven different statements at the most, all of them
-/// prepared after a while. Rows are positions, not active models, for of these 128 take five times as long to write.
+/// prepared after a while. PostgreSQL, to which each statement is a way there and back, leaves out what is beyond the rows. Rows are
+/// positions, not active models, for of these 128 take five times as long to write.
 pub async fn insert<C: ColumnTrait, const N: usize>(
     db: &impl ConnectionTrait,
     columns: [C; N],
@@ -34,10 +35,18 @@ pub async fn insert<C: ColumnTrait, const N: usize>(
 ) -> Result<u64, DbErr> {
     let mut inserted = 0;
     while !rows.is_empty() {
-        let rest = rows.split_off(largest_power_of_two(rows.len().min(ROWS_PER_STATEMENT)));
         let backend = db.get_database_backend();
-        let text = text(backend, columns, rows.len(), existing);
-        let values: Vec<Value> = rows.into_iter().flatten().collect();
+        let most = rows.len().min(ROWS_PER_STATEMENT);
+        let many = if takes_any_number(backend) { most } else { largest_power_of_two(most) };
+        let rest = rows.split_off(many);
+        let places = many.next_power_of_two();
+        let text = text(backend, columns, (&rows[0], places), existing);
+        let beyond = rows[0].each_ref().map(Value::as_null);
+        let mut values: Vec<Value> = rows.into_iter().flatten().collect();
+        if is_cut(backend, places) {
+            values.extend((many..places).flat_map(|_| beyond.clone()));
+            values.push(i64::try_from(many).unwrap_or(i64::MAX).into());
+        }
         let done = db.execute_raw(Statement::from_sql_and_values(backend, text, values)).await?;
         inserted += done.rows_affected();
         rows = rest;
@@ -52,22 +61,30 @@ fn largest_power_of_two(at_most: usize) -> usize {
 fn text<C: ColumnTrait, const N: usize>(
     backend: DbBackend,
     columns: [C; N],
-    rows: usize,
+    (first, rows): (&[Value; N], usize),
     existing: Existing<'_, C>,
 ) -> String {
     let names = columns.each_ref().map(C::as_str).join(", ");
     let mut text = String::with_capacity(64 + names.len() + rows * N * 6);
-    let _ = write!(text, "INSERT INTO {} ({names}) VALUES ", C::EntityName::default().table_name());
+    let _ = write!(text, "INSERT INTO {} ({names}) ", C::EntityName::default().table_name());
+    let is_cut = is_cut(backend, rows);
+    text.push_str(if is_cut { "SELECT * FROM (VALUES " } else { "VALUES " });
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });
-        for column in 0..N {
+        for (column, value) in first.iter().enumerate() {
             text.push_str(if column == 0 { "" } else { ", " });
             match backend {
                 DbBackend::Postgres => drop(write!(text, "${}", row * N + column + 1)),
                 _ => text.push('?'),
             }
+            if is_cut && row == 0 {
+                text.push_str(cast(value));
+            }
         }
         text.push(')');
+    }
+    if is_cut {
+        let _ = write!(text, ") v LIMIT ${}", rows * N + 1);
     }
     match (existing, backend) {
         (Existing::Refused, _) => {}
@@ -89,6 +106,29 @@ fn text<C: ColumnTrait, const N: usize>(
         }
     }
     text
+}
+
+/// Whether one statement takes any number of rows, into more places than there are rows.
+fn takes_any_number(backend: DbBackend) -> bool {
+    backend == DbBackend::Postgres
+}
+
+/// Whether a statement says how many of its places hold rows.
+fn is_cut(backend: DbBackend, places: usize) -> bool {
+    takes_any_number(backend) && places > 1
+}
+
+/// By what PostgreSQL knows the type of a column of values.
+fn cast(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "::boolean",
+        Value::SmallInt(_) => "::smallint",
+        Value::Int(_) => "::integer",
+        Value::BigInt(_) => "::bigint",
+        Value::Double(_) => "::double precision",
+        Value::Bytes(_) => "::bytea",
+        _ => "::text",
+    }
 }
 
 /// What becomes of a column, of its old value and the new one.

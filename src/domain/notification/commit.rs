@@ -3,7 +3,7 @@
 //! The tenant's row is locked from the moment a seq is taken until the commit, so that seqs are given in commit order.
 //! Alone, each send would hold it for the time of a commit, and a tenant could send no faster than the disk can sync.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -11,9 +11,9 @@ use futures_util::FutureExt;
 use super::Notification;
 use super::batch::{self, Outcome, Written};
 use super::draft::Draft;
+use super::raise::Outdated;
 use crate::app::App;
 use crate::database::{Bounds, Party, Together, transaction};
-use crate::domain::catalogue;
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Published;
@@ -21,14 +21,17 @@ use crate::telemetry::metrics::Published;
 /// Sends that go into one transaction, unless a single batch has more.
 const DRAFTS_PER_TRANSACTION: usize = 1000;
 
-/// How often a transaction is tried again because the catalogue or an idempotency key changed under it.
+/// How often a transaction is tried again because an idempotency key, or the catalogue of some of its sends, changed under it.
 const TRIES: usize = 5;
 
+/// What came of the drafts of one send.
+type Sent = Result<Vec<Outcome>, Outdated>;
+
 /// Sends of one tenant that wait for the next transaction.
-type Outbox = Together<Needs, Draft, Vec<Outcome>>;
+type Outbox = Together<Needs, Draft, Sent>;
 
 /// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
-pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Vec<Outcome>> {
+pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Sent> {
     let outbox = tenant.queues.of(|| {
         let (things, patience) = (DRAFTS_PER_TRANSACTION, app.db.write_patience());
         let bounds = Bounds { rounds: 1, things, patience, splits_after: None };
@@ -53,39 +56,33 @@ pub(super) fn count_one(app: &App, tenant: &Tenant, of: &Notification) {
     }
 }
 
-fn lost() -> Result<Vec<Outcome>> {
-    Err(Error::internal("a send got lost"))
-}
 /// One transaction for all the jobs that can be sent; the outcome of each, in their order.
-async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Vec<Outcome>>>> {
-    let mut refused: HashMap<usize, Error> = HashMap::new();
+async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Sent>>> {
+    let mut outdated: HashSet<usize> = HashSet::new();
     for _ in 0..TRIES {
-        let sendable: Vec<&[Draft]> = jobs
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| !refused.contains_key(place))
-            .map(|(_, job)| job.as_slice())
-            .collect();
+        let is_sendable = |(place, _): &(usize, &Vec<Draft>)| !outdated.contains(place);
+        let sendable: Vec<&[Draft]> =
+            jobs.iter().enumerate().filter(is_sendable).map(|(_, job)| job.as_slice()).collect();
         match transaction!(app.db, |txn| batch::write_jobs(txn, app, tenant, &sendable).await) {
             Ok(Written::All(outcomes)) => {
                 count(app, tenant, &outcomes);
                 let mut outcomes = outcomes.into_iter();
-                let of = |place| refused.remove(&place).map_or_else(|| outcomes.next().unwrap_or_else(lost), Err);
+                let lost = || Err(Error::internal("a send got lost"));
+                let of = |place| match outdated.contains(&place) {
+                    true => Ok(Err(Outdated)),
+                    false => outcomes.next().unwrap_or_else(lost).map(Ok),
+                };
                 return Ok((0..jobs.len()).map(of).collect());
             }
             Ok(Written::Nothing { catalogue_version }) => {
-                let catalogue = catalogue::at(app, tenant, catalogue_version).await?;
-                for (place, job) in jobs.iter_mut().enumerate() {
-                    match job.iter().map(|draft| draft.renewed(&catalogue)).collect() {
-                        Ok(renewed) => *job = renewed,
-                        Err(error) => drop(refused.insert(place, error)),
-                    }
-                }
+                let is_outdated =
+                    |job: &[Draft]| job.iter().any(|of| of.envelope.catalogue_version != catalogue_version);
+                outdated.extend((0..jobs.len()).filter(|place| is_outdated(&jobs[*place])));
             }
             // Somebody used the same idempotency key at the same time; now it is there to be found.
             Err(error) if crate::database::is_duplicate(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()))
+    Err(Error::Unavailable("others use the same keys, try again in a moment".into()))
 }

@@ -1,6 +1,7 @@
 //! Drafts: what is about to be sent, checked and with everything that it names looked up.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use entity::ids::{ActionId, UserId};
 
@@ -54,15 +55,21 @@ pub(super) struct Prepared {
 }
 
 /// Checks what callers want to send, then looks up all that it names, making users and actions that are new.
+///
+/// The catalogue may be one that is remembered: what relies on it is not sent where there is another by then, and what it refuses is
+/// checked by that of now.
 pub(super) async fn prepare(
     app: &App,
     tenant: &Tenant,
     by: By<'_>,
-    inputs: &[Input],
+    (inputs, mut catalogue): (&[Input], Arc<Catalogue>),
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
-    let catalogue = catalogue::current(app, tenant).await?;
     let mut refused = refused(app, &catalogue, inputs);
+    if !refused.is_empty() {
+        catalogue = catalogue::current(app, tenant).await?;
+        refused = self::refused(app, &catalogue, inputs);
+    }
     refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
     refused.sort_by_key(|(place, _)| *place);
@@ -118,15 +125,6 @@ impl Draft {
     /// The instant from which on its time runs, where it is written now.
     pub fn begins_at(&self, now: Millis) -> Millis {
         self.past.as_ref().map_or(now, |past| past.created_at)
-    }
-
-    /// The draft by a newer catalogue; fails where its type is gone.
-    pub fn renewed(&self, catalogue: &Catalogue) -> Result<Self> {
-        let mut draft = self.clone();
-        let envelope = &mut draft.envelope;
-        envelope.message_type = message_type(catalogue, &envelope.message_type.code)?;
-        envelope.catalogue_version = catalogue.version;
-        Ok(draft)
     }
 
     /// The draft with others in the place of users who were erased.

@@ -37,6 +37,7 @@ pub async fn raising(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Rai
     if inputs.is_empty() {
         return Ok(Raising::default());
     }
+    let inputs = (inputs, catalogue::current(app, tenant).await?);
     let Prepared { drafts, .. } = prepare(app, tenant, By::Partner, inputs, |place| format!("[{place}]")).await?;
     Ok(Raising(drafts))
 }

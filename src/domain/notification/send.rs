@@ -8,6 +8,7 @@ use super::draft::{Prepared, prepare};
 use super::input::Input;
 use super::{Notification, commit, load};
 use crate::app::App;
+use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::By;
 use crate::error::{Error, Result};
@@ -15,6 +16,9 @@ use crate::model::check;
 
 /// The most notifications of one call.
 const INPUTS: usize = 1000;
+
+/// How often a send is tried again because the catalogue has changed under it.
+const TRIES: usize = 5;
 
 /// What came of a send.
 #[derive(Clone, Debug)]
@@ -39,9 +43,8 @@ pub async fn send(
     if inputs.is_empty() {
         return Ok(Vec::new());
     }
-    let Prepared { drafts, sent } = prepare(app, tenant, by, inputs, path).await?;
-    let mut outcomes =
-        if drafts.is_empty() { Vec::new() } else { commit::commit(app, tenant, drafts).await? }.into_iter();
+    let (outcomes, sent) = committed(app, tenant, by, inputs, path).await?;
+    let mut outcomes = outcomes.into_iter();
     let outcome = |place| sent.get(&place).map_or_else(|| outcomes.next(), |id| Some(Outcome::Replayed(*id)));
     let outcomes: Vec<Outcome> = (0..inputs.len()).filter_map(outcome).collect();
     let number = |outcome: &Outcome| match outcome {
@@ -62,4 +65,26 @@ pub async fn send(
         }
     };
     outcomes.into_iter().map(sent).collect()
+}
+
+/// What came of the drafts, and what was sent before, by the places of its inputs.
+async fn committed(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    by: By<'_>,
+    inputs: &[Input],
+    path: impl Fn(usize) -> String,
+) -> Result<(Vec<Outcome>, HashMap<usize, i64>)> {
+    let mut catalogue = catalogue::cached(app, tenant).await?;
+    for _ in 0..TRIES {
+        let Prepared { drafts, sent } = prepare(app, tenant, by, (inputs, catalogue), &path).await?;
+        if drafts.is_empty() {
+            return Ok((Vec::new(), sent));
+        }
+        if let Ok(outcomes) = commit::commit(app, tenant, drafts).await? {
+            return Ok((outcomes, sent));
+        }
+        catalogue = catalogue::current(app, tenant).await?;
+    }
+    Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()))
 }

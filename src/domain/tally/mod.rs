@@ -27,7 +27,7 @@ use crate::error::Result;
 pub use count::{count, settle_all};
 pub use hours::{HOURS, Hour, hours};
 pub use settle::{settle, settle_up_to};
-pub use statement::push_marked;
+pub use statement::{push_marked, push_read};
 
 /// What arrived in the inboxes of users, from where each of them stands (`after` or later) up to `upto`, is to be counted; of
 /// who got nothing, that will be nothing.

@@ -33,6 +33,13 @@ pub fn push_marked(sql: &mut Sql, tenant: &Tenant, by: i64, now: Millis) {
     sql.push(", m.seq, 0, ").bind(by).push(", m.user_id, ").bind(now).push(" FROM m");
 }
 
+/// Adds an INSERT of a span for each row of a table `r` of types of which something is fresh, from the mark of each up to a place.
+pub fn push_read(sql: &mut Sql, user: UserId, upto: Seq, now: Millis) {
+    sql.push("INSERT INTO tally_span (user_id, is_read, type_id, after_seq, upto_seq, created_at) SELECT ").bind(user);
+    sql.push(", TRUE, r.type_id, r.mark, ").bind(upto).push(", ").bind(now);
+    sql.push(" FROM r WHERE r.fresh > 0 ON CONFLICT DO NOTHING");
+}
+
 /// A span for each of the users who stand before a place, up to that: probes of the key of `users`.
 pub fn arrived_up_to(db: &impl ConnectionTrait, users: &[UserId], upto: Seq, now: Millis) -> Sql {
     let mut sql = Sql::new(db);

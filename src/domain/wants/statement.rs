@@ -21,9 +21,11 @@ pub fn push_wants_type(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str
     push_wanted(sql, tenant, user, (Scope::Type, &format!("{subject}.type_id")));
 }
 
-/// The part of [`push_wants`] that is about its action.
+/// The part of [`push_wants`] that is about its action. What has none, as most of what is sent, costs nothing.
 pub fn push_wants_action(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
+    sql.push(&format!("({subject}.action_id IS NULL OR "));
     push_wanted(sql, tenant, user, (Scope::Action, &format!("{subject}.action_id")));
+    sql.push(")");
 }
 
 /// Adds that `user` wants what is in their inbox to go out to them by a kind of lane as well: `subject` is the alias of the item, whose

@@ -30,14 +30,35 @@ pub struct Unread {
 }
 
 /// Counts what is unread of each of some types up to a place in the log: two ranges, and a probe of `read_mark`'s key, in a branch for each,
-/// since MySQL uses ranges only where it sees constants.
+/// since MySQL uses ranges only where it sees constants. On PostgreSQL it reads what is fresh, too: see [`unread_is_read`].
 pub fn unread(db: &impl ConnectionTrait, (user, kinds): (UserId, &[TypeId]), up_to: Seq, now: Millis) -> Sql {
     let mut sql = Sql::new(db);
+    if !unread_is_read(db) {
+        push_unread(&mut sql, (user, kinds), up_to, now);
+        return sql;
+    }
+    sql.push("WITH r AS (");
+    push_unread(&mut sql, (user, kinds), up_to, now);
+    sql.push("), s AS (");
+    tally::push_read(&mut sql, user, up_to, now);
+    sql.push("), m AS (INSERT INTO read_mark (user_id, type_id, read_upto, read_at) SELECT ").bind(user);
+    sql.push(", r.type_id, ").bind(up_to).push(", ").bind(now);
+    sql.push(" FROM r WHERE r.fresh > 0 ON CONFLICT DO NOTHING) SELECT * FROM r");
+    sql
+}
+
+/// Whether [`unread`] also raises the marks of types of which something is fresh, and leaves the spans of that: PostgreSQL changes tables in
+/// the statement that counts.
+pub fn unread_is_read(db: &impl ConnectionTrait) -> bool {
+    db.get_database_backend() == DbBackend::Postgres
+}
+
+fn push_unread(sql: &mut Sql, (user, kinds): (UserId, &[TypeId]), up_to: Seq, now: Millis) {
     for (place, kind) in kinds.iter().enumerate() {
         sql.push(if place > 0 { " UNION ALL SELECT " } else { "SELECT " });
         for (name, range) in [("fresh", (State::Fresh, Part::AboveMark)), ("kept", (State::KeptUnread, Part::All))] {
             sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
-            push_range(&mut sql, user.into(), (*kind).into(), range, now);
+            push_range(sql, user.into(), (*kind).into(), range, now);
             sql.push(" AND i.seq <= ").bind(up_to).push(&format!(") AS {name}, "));
         }
         sql.push("COALESCE((SELECT MAX(m.read_upto) FROM read_mark m WHERE m.user_id = ").bind(user);
@@ -46,7 +67,6 @@ pub fn unread(db: &impl ConnectionTrait, (user, kinds): (UserId, &[TypeId]), up_
             .push("), 0) AS mark, t.id AS type_id FROM message_type t WHERE t.id = ");
         sql.bind(*kind);
     }
-    sql
 }
 
 /// An item that a step changes.
