@@ -207,6 +207,17 @@ on_every_database! {
         assert_eq!(refused, app.service().refused(many, gone).await);
         assert!(refused.contains("inputs[1].message.type"), "{refused}");
 
+        // And nobody is made who is named in what is refused.
+        app.admin().define_type("gone").await;
+        other.admin().ask("{ messageTypes { code } }", json!({})).await;
+        app.admin().ask(delete, json!({})).await;
+        let to_stranger = json!({ "message": { "type": "gone", "receiver": "stranger", "sender": "strange", "content": { "title": "x" } } });
+        other.service().refused(many, json!({ "inputs": [kept, to_stranger] })).await;
+        for id in ["stranger", "strange"] {
+            let found = app.service().ask("query($id: ID!) { inboxUser(id: $id) { user { id } } }", json!({ "id": id })).await;
+            assert_eq!(found["inboxUser"], Value::Null);
+        }
+
         // Both nodes know by now: a third one does not.
         let third = TestApp::start(app.app.config.database.url()).await;
         third.service().message("kept", "ben", "kept").await;

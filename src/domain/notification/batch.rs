@@ -25,6 +25,10 @@ pub(super) enum Outcome {
     Replayed(i64),
 }
 
+/// The catalogue has changed meanwhile: whoever prepares again finds out what it says by now.
+#[derive(Clone, Copy, Debug)]
+pub struct Outdated;
+
 /// What came of a transaction.
 pub(super) enum Written {
     /// The outcomes of the jobs, in their order.

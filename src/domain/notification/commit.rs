@@ -9,9 +9,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::Notification;
-use super::batch::{self, Outcome, Written};
+use super::batch::{self, Outcome, Outdated, Written};
 use super::draft::Draft;
-use super::raise::Outdated;
 use crate::app::App;
 use crate::database::{Bounds, Party, Together, transaction};
 use crate::domain::tenant::{Needs, Tenant};
@@ -68,9 +67,12 @@ async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>])
                 count(app, tenant, &outcomes);
                 let mut outcomes = outcomes.into_iter();
                 let lost = || Err(Error::internal("a send got lost"));
-                let of = |place| match outdated.contains(&place) {
-                    true => Ok(Err(Outdated)),
-                    false => outcomes.next().unwrap_or_else(lost).map(Ok),
+                let of = |place| {
+                    if outdated.contains(&place) {
+                        Ok(Err(Outdated))
+                    } else {
+                        outcomes.next().unwrap_or_else(lost).map(Ok)
+                    }
                 };
                 return Ok((0..jobs.len()).map(of).collect());
             }

@@ -56,8 +56,8 @@ pub(super) struct Prepared {
 
 /// Checks what callers want to send, then looks up all that it names, making users and actions that are new.
 ///
-/// The catalogue may be one that is remembered: what relies on it is not sent where there is another by then, and what it refuses is
-/// checked by that of now.
+/// The catalogue may be one that is remembered: what relies on it is not sent where there is another by then. What it refuses is checked by
+/// that of now, and so is what makes somebody, since what is refused makes nobody.
 pub(super) async fn prepare(
     app: &App,
     tenant: &Tenant,
@@ -66,7 +66,7 @@ pub(super) async fn prepare(
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
     let mut refused = refused(app, &catalogue, inputs);
-    if !refused.is_empty() {
+    if !refused.is_empty() || names_somebody_new(app, tenant, inputs).await? {
         catalogue = catalogue::current(app, tenant).await?;
         refused = self::refused(app, &catalogue, inputs);
     }
@@ -200,6 +200,16 @@ struct Named<'a> {
     users: HashMap<&'a String, UserId>,
     actions: HashMap<String, ActionId>,
     erased_count: i64,
+}
+
+/// Whether somebody, or an action, is named of whom the tenant has not heard.
+async fn names_somebody_new(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<bool> {
+    let names: Vec<String> = inputs.iter().flat_map(named_users).cloned().collect();
+    let users = user::find(app, tenant, &names).await?;
+    let codes: Vec<&str> = inputs.iter().filter_map(action).map(String::as_str).collect();
+    let actions = action::found(app, tenant, &codes).await?;
+    let is_new = |id: &String| !users.contains_key(id);
+    Ok(names.iter().any(is_new) || codes.iter().any(|code| !actions.contains_key(*code)))
 }
 
 fn named_users(input: &Input) -> impl Iterator<Item = &String> {

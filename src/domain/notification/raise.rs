@@ -3,7 +3,7 @@
 use entity::ids::Seq;
 
 use super::amend::{Patch, update_within};
-use super::batch::{Outcome, Written, write_jobs};
+use super::batch::{Outcome, Outdated, Written, write_jobs};
 use super::draft::{Draft, Prepared, prepare, refused};
 use super::input::Input;
 use super::{Content, Notification, commit, grouped};
@@ -18,10 +18,6 @@ use crate::model::content::ContentChange;
 /// Notifications that can be raised, as far as the catalogue does not change.
 #[derive(Debug, Default)]
 pub struct Raising(Vec<Draft>);
-
-/// The catalogue has changed meanwhile: whoever prepares again finds out what it says by now.
-#[derive(Clone, Copy, Debug)]
-pub struct Outdated;
 
 /// Refuses what cannot be raised; `path` says where the caller has each. Users that are new are not made.
 pub async fn raisable(app: &App, tenant: &Tenant, inputs: &[Input], path: impl Fn(usize) -> String) -> Result<()> {

@@ -17,8 +17,8 @@ use crate::model::check;
 /// The most notifications of one call.
 const INPUTS: usize = 1000;
 
-/// How often a send is tried again because the catalogue has changed under it.
-const TRIES: usize = 5;
+/// How often a send is tried again because the catalogue has changed under it, which it may do while a send waits in line.
+const TRIES: usize = 20;
 
 /// What came of a send.
 #[derive(Clone, Debug)]
