@@ -390,7 +390,7 @@ pub struct MessageTypeInput {
     /// Users cannot switch it off, neither by type nor by action.
     #[graphql(default_with = "Some(false)")]
     pub mandatory: Option<bool>,
-    /// At least 1. Counts for what is sent afterwards.
+    /// At least 1. Counts for what is published afterwards.
     pub ttl_seconds: Option<i32>,
     /// Order in overviews, ascending; ties by code.
     #[graphql(default_with = "Some(0)")]

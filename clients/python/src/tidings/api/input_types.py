@@ -174,7 +174,7 @@ class MessageTypeInput(BaseModel):
     title: str
     "1 to 256 characters."
     ttl_seconds: Optional[int] = Field(alias="ttlSeconds", default=None)
-    "At least 1. Counts for what is sent afterwards."
+    "At least 1. Counts for what is published afterwards."
     ui: Optional[Any] = None
     "For user interfaces, untouched; 4 KiB of JSON at most."
 
