@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tidings::domain::chore::drift::DRIFTED;
+
 use crate::arena::Arena;
 use crate::client::Deed;
 use crate::load::Load;
 use crate::support::Kind;
 use crate::verdict::Verdict;
-
-/// What a node says once it has found overviews that are remembered and wrong.
-const DRIFT: &str = "the board lets overviews stand that are no more";
 
 /// How a scenario ended on a database.
 #[derive(Debug)]
@@ -31,8 +30,7 @@ pub struct Report {
 impl Report {
     pub fn new(scenario: &'static str, arena: &Arena, load: &Load, mut verdict: Verdict) -> Self {
         let log = arena.logs();
-        let drifts = log.lines().filter(|line| line.contains(DRIFT));
-        for drift in drifts {
+        for drift in log.lines().filter(|line| line.contains(DRIFTED)) {
             verdict.miscounted += 1;
             verdict.words.push(drift.to_owned());
         }

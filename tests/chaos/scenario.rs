@@ -128,15 +128,12 @@ impl Scenario {
 
     /// SQLite has no server that could be hurt, and one node.
     pub fn is_for(self, kind: Kind) -> bool {
-        let needs_more = [
-            Self::KilledUntold,
-            Self::DatabaseRestarted,
-            Self::DatabaseHung,
-            Self::DatabaseKilled,
-            Self::RedisAway,
-            Self::BoardHurt,
-        ];
-        kind != Kind::Sqlite || !needs_more.contains(&self)
+        let needs_more = [Self::KilledUntold, Self::DatabaseRestarted, Self::DatabaseHung, Self::DatabaseKilled];
+        kind != Kind::Sqlite || !(self.is_about_redis() || needs_more.contains(&self))
+    }
+
+    fn is_about_redis(self) -> bool {
+        [Self::RedisAway, Self::BoardHurt].contains(&self)
     }
 
     /// Lets a load run, hurts what it runs on, and looks what has become of it.
@@ -158,7 +155,7 @@ impl Scenario {
     fn nodes(self, arena: &Arena) -> Vec<Vec<(&'static str, String)>> {
         let mut nodes = vec![Vec::new(); if arena.kind == Kind::Sqlite { 1 } else { 2 }];
         if let Some(redis) = &arena.redis
-            && (arena.kind == Kind::Mysql || [Self::RedisAway, Self::BoardHurt].contains(&self))
+            && (arena.kind == Kind::Mysql || self.is_about_redis())
         {
             for settings in &mut nodes {
                 settings.push(("REDIS_URL", redis.url()));

@@ -37,14 +37,13 @@ pub async fn insert<C: ColumnTrait, const N: usize>(
     while !rows.is_empty() {
         let backend = db.get_database_backend();
         let most = rows.len().min(ROWS_PER_STATEMENT);
-        let many = if takes_any_number(backend) { most } else { largest_power_of_two(most) };
+        let many = if backend == DbBackend::Postgres { most } else { largest_power_of_two(most) };
         let rest = rows.split_off(many);
-        let places = many.next_power_of_two();
-        let text = text(backend, columns, (&rows[0], places), existing);
         let beyond = rows[0].each_ref().map(Value::as_null);
+        rows.resize(many.next_power_of_two(), beyond);
+        let (text, is_cut) = (text(backend, columns, &rows, existing), is_cut(backend, rows.len()));
         let mut values: Vec<Value> = rows.into_iter().flatten().collect();
-        if is_cut(backend, places) {
-            values.extend((many..places).flat_map(|_| beyond.clone()));
+        if is_cut {
             values.push(i64::try_from(many).unwrap_or(i64::MAX).into());
         }
         let done = db.execute_raw(Statement::from_sql_and_values(backend, text, values)).await?;
@@ -61,17 +60,17 @@ fn largest_power_of_two(at_most: usize) -> usize {
 fn text<C: ColumnTrait, const N: usize>(
     backend: DbBackend,
     columns: [C; N],
-    (first, rows): (&[Value; N], usize),
+    rows: &[[Value; N]],
     existing: Existing<'_, C>,
 ) -> String {
     let names = columns.each_ref().map(C::as_str).join(", ");
-    let mut text = String::with_capacity(64 + names.len() + rows * N * 6);
+    let mut text = String::with_capacity(64 + names.len() + rows.len() * N * 6);
     let _ = write!(text, "INSERT INTO {} ({names}) ", C::EntityName::default().table_name());
-    let is_cut = is_cut(backend, rows);
+    let is_cut = is_cut(backend, rows.len());
     text.push_str(if is_cut { "SELECT * FROM (VALUES " } else { "VALUES " });
-    for row in 0..rows {
+    for (row, values) in rows.iter().enumerate() {
         text.push_str(if row == 0 { "(" } else { ", (" });
-        for (column, value) in first.iter().enumerate() {
+        for (column, value) in values.iter().enumerate() {
             text.push_str(if column == 0 { "" } else { ", " });
             match backend {
                 DbBackend::Postgres => drop(write!(text, "${}", row * N + column + 1)),
@@ -84,7 +83,7 @@ fn text<C: ColumnTrait, const N: usize>(
         text.push(')');
     }
     if is_cut {
-        let _ = write!(text, ") v LIMIT ${}", rows * N + 1);
+        let _ = write!(text, ") v LIMIT ${}", rows.len() * N + 1);
     }
     match (existing, backend) {
         (Existing::Refused, _) => {}
@@ -108,14 +107,9 @@ fn text<C: ColumnTrait, const N: usize>(
     text
 }
 
-/// Whether one statement takes any number of rows, into more places than there are rows.
-fn takes_any_number(backend: DbBackend) -> bool {
-    backend == DbBackend::Postgres
-}
-
 /// Whether a statement says how many of its places hold rows.
 fn is_cut(backend: DbBackend, places: usize) -> bool {
-    takes_any_number(backend) && places > 1
+    backend == DbBackend::Postgres && places > 1
 }
 
 /// By what PostgreSQL knows the type of a column of values.

@@ -13,6 +13,9 @@ use crate::domain::overview::{self, Entry, Stood};
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
 
+/// What is logged where there are any.
+pub const DRIFTED: &str = "the board lets overviews stand that are no more";
+
 /// Overviews that are looked at each time.
 const ENTRIES: usize = LIST;
 
@@ -27,7 +30,7 @@ pub async fn measure(app: &Arc<App>) -> Result<()> {
         };
         let drift = failures.note(app, id, drift.await).unwrap_or_default();
         if drift > 0 {
-            tracing::error!(tenant = id.0, drift, "the board lets overviews stand that are no more");
+            tracing::error!(tenant = id.0, drift, "{DRIFTED}");
         }
         app.metrics.overview_drift.inc_by(drift as u64);
     }

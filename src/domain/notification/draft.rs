@@ -66,7 +66,8 @@ pub(super) async fn prepare(
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
     let mut refused = refused(app, &catalogue, inputs);
-    if !refused.is_empty() || names_somebody_new(app, tenant, inputs).await? {
+    let known = if refused.is_empty() { known(app, tenant, inputs).await? } else { None };
+    if known.is_none() {
         catalogue = catalogue::current(app, tenant).await?;
         refused = self::refused(app, &catalogue, inputs);
     }
@@ -76,15 +77,11 @@ pub(super) async fn prepare(
     let sent = sent_before(app, tenant, by, inputs, refused).await?;
     let inputs = inputs.iter().enumerate().filter(|(place, _)| !sent.contains_key(place)).map(|(_, input)| input);
     let inputs: Vec<&Input> = inputs.collect();
-    // From before the users are looked up, so that whoever is erased after that is noticed.
-    let erased_count = tenant.erased_count();
-    let names: Vec<String> = inputs.iter().copied().flat_map(named_users).cloned().collect();
-    let users = user::mention(app, tenant, "users", &names).await?;
-    let users: HashMap<&String, UserId> = names.iter().zip(users).collect();
-    let actions: Vec<String> = inputs.iter().copied().filter_map(action).cloned().collect();
-    let actions = action::sent(app, tenant, &actions).await?;
-    let found = Named { users, actions, erased_count };
-    let drafts = inputs.iter().map(|input| draft(by, input, &catalogue, &found, app.now()));
+    let named = match known {
+        Some(named) => named,
+        None => made(app, tenant, &inputs).await?,
+    };
+    let drafts = inputs.iter().map(|input| draft(by, input, &catalogue, &named, app.now()));
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
 }
 
@@ -196,20 +193,33 @@ pub(super) fn check_addressees(addressees: &Addressees) -> Result<()> {
 }
 
 /// What the inputs name, looked up.
-struct Named<'a> {
-    users: HashMap<&'a String, UserId>,
+struct Named {
+    users: HashMap<String, UserId>,
     actions: HashMap<String, ActionId>,
+    /// From before the users were looked up, so that whoever is erased after that is noticed.
     erased_count: i64,
 }
 
-/// Whether somebody, or an action, is named of whom the tenant has not heard.
-async fn names_somebody_new(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<bool> {
+/// What inputs that are not refused name; nothing where the tenant has not heard of all of it.
+async fn known(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Option<Named>> {
+    let erased_count = tenant.erased_count();
     let names: Vec<String> = inputs.iter().flat_map(named_users).cloned().collect();
     let users = user::find(app, tenant, &names).await?;
     let codes: Vec<&str> = inputs.iter().filter_map(action).map(String::as_str).collect();
     let actions = action::found(app, tenant, &codes).await?;
-    let is_new = |id: &String| !users.contains_key(id);
-    Ok(names.iter().any(is_new) || codes.iter().any(|code| !actions.contains_key(*code)))
+    let is_known = |id: &String| users.contains_key(id);
+    let all_are = names.iter().all(is_known) && codes.iter().all(|code| actions.contains_key(*code));
+    Ok(all_are.then_some(Named { users, actions, erased_count }))
+}
+
+/// What inputs name, made where it is new.
+async fn made(app: &App, tenant: &Tenant, inputs: &[&Input]) -> Result<Named> {
+    let erased_count = tenant.erased_count();
+    let names: Vec<String> = inputs.iter().copied().flat_map(named_users).cloned().collect();
+    let users = user::mention(app, tenant, "users", &names).await?;
+    let codes: Vec<String> = inputs.iter().copied().filter_map(action).cloned().collect();
+    let actions = action::sent(app, tenant, &codes).await?;
+    Ok(Named { users: names.into_iter().zip(users).collect(), actions, erased_count })
 }
 
 fn named_users(input: &Input) -> impl Iterator<Item = &String> {
@@ -228,7 +238,7 @@ fn action(input: &Input) -> Option<&String> {
     }
 }
 
-fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named<'_>, now: Millis) -> Result<Draft> {
+fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named, now: Millis) -> Result<Draft> {
     let user =
         |id: &String| named.users.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made"));
     let mut audience = Audience::default();
