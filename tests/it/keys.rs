@@ -41,6 +41,27 @@ on_every_database! {
         assert_eq!(app.user("zoe").titles(json!({})).await, ["from Ben", "from the shop", "from Ada"]);
     }
 
+    async fn whoever_contradicts_a_key_makes_nobody(app) {
+        app.admin().define_type("direct").await;
+        let message = |kind: &str, to: &str, content: Value| json!({ "type": kind, "receiver": to, "content": content, "idempotencyKey": "k" });
+        let one = message("direct", "zoe", json!({ "title": "one" }));
+        app.service().ask(MESSAGE, json!({ "input": one })).await;
+        let other = message("direct", "nobody", json!({ "title": "one" }));
+        let refusal = "CONFLICT : the idempotency key \"k\" was used for something else";
+        assert!(app.service().refused(MESSAGE, json!({ "input": other })).await.starts_with(refusal));
+        let many = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
+        let mut two = [message("direct", "nobody", json!({ "title": "a" })), message("direct", "nobody", json!({ "title": "b" }))];
+        two.iter_mut().for_each(|of| of["idempotencyKey"] = json!("new"));
+        let inputs: Vec<Value> = two.iter().map(|of| json!({ "message": of })).collect();
+        assert!(app.service().refused(many, json!({ "inputs": inputs })).await.starts_with("CONFLICT"));
+        // A retry beside somebody who is new is one.
+        let inputs = json!([{ "message": one }, { "message": { "type": "direct", "receiver": "eve", "content": { "title": "one" } } }]);
+        let sent = app.service().ask(many, json!({ "inputs": inputs })).await;
+        assert_eq!(sent["sendNotifications"], json!([{ "replayed": true }, { "replayed": false }]));
+        let found = app.admin().ask("{ searchUsers(text: \"nobody\") { id } }", json!({})).await;
+        assert_eq!(found["searchUsers"], json!([]));
+    }
+
     async fn no_key_can_be_made_to_look_like_that_of_another(app) {
         app.admin().define_type("direct").await;
         let users = [("ada", "x"), ("ada:x", "y"), ("ada", "x:y"), ("a", "da:x:y"), ("ada", &"k".repeat(128)), ("ad", &"k".repeat(128))];

@@ -7,7 +7,6 @@ use sea_orm::ConnectionTrait;
 
 use super::draft::Draft;
 use super::envelope::Envelope;
-use super::key::Key;
 use super::publish::{self, Publication};
 use super::write::{self, Head, Take};
 use super::{Notification, by_keys, schedule, state};
@@ -15,7 +14,7 @@ use crate::app::App;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// What came of a draft.
 #[derive(Debug)]
@@ -157,17 +156,15 @@ fn fate<'a>(
     used: &mut HashMap<&'a str, usize>,
     new: &mut Vec<&'a Draft>,
 ) -> Result<Fate> {
-    if let Some(Key { said, kept }) = &draft.idempotency_key {
-        let key = kept.as_str();
-        let conflict = || Error::Conflict(format!("the idempotency key {said:?} was used for something else"));
-        if let Some((id, fingerprint)) = existing.get(key) {
-            return if *fingerprint == draft.fingerprint { Ok(Fate::Existing(*id)) } else { Err(conflict()) };
+    if let Some(key) = &draft.idempotency_key {
+        if let Some((id, fingerprint)) = existing.get(&key.kept) {
+            return if *fingerprint == draft.fingerprint { Ok(Fate::Existing(*id)) } else { Err(key.conflict()) };
         }
-        if let Some(place) = used.get(key) {
+        if let Some(place) = used.get(key.kept.as_str()) {
             let is_same = new[*place].fingerprint == draft.fingerprint;
-            return if is_same { Ok(Fate::SameAs(*place)) } else { Err(conflict()) };
+            return if is_same { Ok(Fate::SameAs(*place)) } else { Err(key.conflict()) };
         }
-        used.insert(key, new.len());
+        used.insert(&key.kept, new.len());
     }
     new.push(draft);
     Ok(Fate::New(new.len() - 1))

@@ -1,6 +1,6 @@
 //! Drafts: what is about to be sent, checked and with everything that it names looked up.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use entity::ids::{ActionId, UserId};
@@ -57,7 +57,7 @@ pub(super) struct Prepared {
 /// Checks what callers want to send, then looks up all that it names, making users and actions that are new.
 ///
 /// The catalogue may be one that is remembered: what relies on it is not sent where there is another by then. What it refuses is checked by
-/// that of now, and so is what makes somebody, since what is refused makes nobody.
+/// that of now, and so is what makes somebody, whose keys are looked up before, since what is refused or contradicts makes nobody.
 pub(super) async fn prepare(
     app: &App,
     tenant: &Tenant,
@@ -73,8 +73,9 @@ pub(super) async fn prepare(
     }
     refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
-    refused.sort_by_key(|(place, _)| *place);
-    let sent = sent_before(app, tenant, by, inputs, refused).await?;
+    let refused = BTreeMap::from_iter(refused);
+    let asked = if known.is_some() { refused.keys().copied().collect() } else { (0..inputs.len()).collect() };
+    let sent = sent_before(app, tenant, by, inputs, (asked, refused)).await?;
     let inputs = inputs.iter().enumerate().filter(|(place, _)| !sent.contains_key(place)).map(|(_, input)| input);
     let inputs: Vec<&Input> = inputs.collect();
     let named = match known {
@@ -91,29 +92,39 @@ pub(super) fn refused(app: &App, catalogue: &Catalogue, inputs: &[Input]) -> Vec
     checked.filter_map(|(place, checked)| Some((place, checked.err()?))).collect()
 }
 
-/// The numbers of what was sent before, for inputs that are refused: a retry is one, whatever has changed since. Fails with
-/// the first that is none.
+/// The numbers of what was sent before, by the places of those of the `asked` inputs: a retry is one, whatever has changed since. Fails
+/// with the first that is refused and is none, or says something else under a key than what was said under it before, also in this call.
 async fn sent_before(
     app: &App,
     tenant: &Tenant,
     by: By<'_>,
     inputs: &[Input],
-    refused: Vec<(usize, Error)>,
+    (asked, mut refused): (Vec<usize>, BTreeMap<usize, Error>),
 ) -> Result<HashMap<usize, i64>> {
     // Nothing was sent under what is no key, and a database may not even take it.
-    let key = |place: usize| Key::of(by, &inputs[place]).ok().flatten().map(|key| key.kept);
-    let keys: Vec<String> = refused.iter().filter_map(|(place, _)| key(*place)).collect();
-    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let found = by_keys(&app.db.read, tenant, &keys).await?;
-    let found: HashMap<&str, (i64, i64)> =
-        found.iter().map(|(key, id, fingerprint)| (key.as_str(), (*id, *fingerprint))).collect();
-    let mut sent = HashMap::with_capacity(refused.len());
-    for (place, error) in refused {
-        let before = key(place).and_then(|key| found.get(key.as_str()));
-        match before {
-            Some((id, of)) if *of == fingerprint(&inputs[place])? => sent.insert(place, *id),
-            _ => return Err(error),
-        };
+    let key = |place: &usize| Key::of(by, &inputs[*place]).ok().flatten();
+    let keys: Vec<Option<Key>> = asked.iter().map(key).collect();
+    let kept: Vec<&str> = keys.iter().flatten().map(|key| key.kept.as_str()).collect();
+    let found = by_keys(&app.db.read, tenant, &kept).await?;
+    let mut said: HashMap<&str, (i64, Option<i64>)> =
+        found.iter().map(|(key, id, fingerprint)| (key.as_str(), (*fingerprint, Some(*id)))).collect();
+    let mut sent = HashMap::new();
+    for (place, key) in asked.into_iter().zip(&keys) {
+        let (mut before, mut wrong) = (None, refused.remove(&place));
+        if let Some(key) = key {
+            let fingerprint = fingerprint(&inputs[place])?;
+            let (first, id) = *said.entry(&key.kept).or_insert((fingerprint, None));
+            if first == fingerprint {
+                before = id;
+            } else {
+                wrong = wrong.or_else(|| Some(key.conflict()));
+            }
+        }
+        match (before, wrong) {
+            (Some(id), _) => drop(sent.insert(place, id)),
+            (None, Some(error)) => return Err(error),
+            (None, None) => {}
+        }
     }
     Ok(sent)
 }

@@ -38,6 +38,11 @@ impl Key {
         };
         Ok(Some(Self { said: said.clone(), kept }))
     }
+
+    /// What whoever says something else under it is told.
+    pub fn conflict(&self) -> Error {
+        Error::Conflict(format!("the idempotency key {:?} was used for something else", self.said))
+    }
 }
 
 /// 64 bits of a SHA-256 over everything that the caller said, but for the key itself.
