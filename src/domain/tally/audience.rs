@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use entity::ids::{Seq, TenantId};
 use entity::notification::{self, Entity as Notification};
 use entity::prelude::*;
-use entity::publication::{self, Entity as Publication};
 use entity::tenant::{Column, Entity as Head};
 use sea_orm::sea_query::ExprTrait;
 
 use super::by_seq;
-use super::statement::{Audience, by_subscription, everyone};
+use super::statement::{Announced, Audience, Newcomers, by_subscription, newcomers, to_everyone};
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::{self, Failures, Tenant};
@@ -55,8 +54,9 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let upto = Seq(Ord::min(last.0, after.0 + most));
     let counted = by_subscription(db, tenant, (after, upto)).rows::<Audience>(db).await?;
     let mut sizes: HashMap<Seq, i64> = counted.into_iter().map(|of| (of.seq, of.size)).collect();
-    for seq in to_everyone(db, tenant, (after, upto)).await? {
-        sizes.insert(seq, everyone(db, tenant, seq).await?);
+    let announced = to_everyone(db, tenant, (after, upto)).rows::<Announced>(db).await?;
+    for of in announced.chunk_by(|one, next| one.type_id == next.type_id) {
+        sizes.extend(everyone(db, tenant, of).await?);
     }
     let sizes = Vec::from_iter(sizes);
     transaction!(app.db, |txn| {
@@ -70,9 +70,15 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     Ok(upto < last)
 }
 
-async fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Result<Vec<Seq>> {
-    use publication::Column::{ChannelId, Seq as Place};
-    let published = Publication::find().filter(ChannelId.eq(tenant.everyone));
-    let published = published.filter(Place.gt(after)).filter(Place.lte(upto)).select_only().column(Place);
-    Ok(published.into_tuple().all(db).await?)
+/// How many users each of the announcements addressed, which are of one type and in the order in which they were published: all of whom the
+/// tenant had heard by then.
+async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Result<Vec<(Seq, i64)>> {
+    let newcomers = newcomers(db, tenant, of).rows::<Newcomers>(db).await?;
+    let newcomers: HashMap<i32, i64> = newcomers.into_iter().map(|of| (of.nth, of.many)).collect();
+    let mut size = 0;
+    let sizes = (0..).zip(of).map(|(nth, announced)| {
+        size += newcomers.get(&nth).unwrap_or(&0);
+        (announced.seq, size)
+    });
+    Ok(sizes.collect())
 }

@@ -1,7 +1,7 @@
 //! Statements over tallies that are written by hand.
 
 use entity::delivery::Event;
-use entity::ids::{Seq, TenantId, UserId};
+use entity::ids::{Seq, TenantId, TypeId, UserId};
 use entity::inbox_item::State;
 use entity::lane::Kind;
 use entity::prelude::*;
@@ -11,7 +11,6 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 use crate::domain::wants;
-use crate::error::Result;
 
 /// A tally for each entry of a part of the log, of how many of the users it arrived at who stand before it.
 pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (after, upto): (Seq, Seq)) -> Sql {
@@ -130,16 +129,43 @@ pub fn by_subscription(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto)
     sql
 }
 
-/// How many users an entry of the log addressed that was for everyone: all whom the tenant had heard of.
-pub async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, seq: Seq) -> Result<i64> {
-    #[derive(FromQueryResult)]
-    struct Row {
-        size: i64,
-    }
+/// An announcement to everyone.
+#[derive(FromQueryResult)]
+pub struct Announced {
+    pub seq: Seq,
+    pub type_id: TypeId,
+    pub published_at: Millis,
+}
+
+/// Those of a part of the log, by type and in the order in which they were published: a range of the key of `publication`, and
+/// for each a probe of `notification_seq`.
+pub fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT count(*) AS size FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ");
+    sql.push("SELECT n.seq, n.type_id, n.published_at FROM publication p JOIN notification n ON n.tenant_id = ");
+    sql.bind(tenant.id).push(" AND n.seq = p.seq WHERE p.channel_id = ").bind(tenant.everyone).push(" AND p.seq > ");
+    sql.bind(after).push(" AND p.seq <= ").bind(upto).push(" ORDER BY n.type_id, n.published_at, n.seq");
+    sql
+}
+
+/// How many users want announcements, and were first heard of by the first, but not the nth, of the instants at which those were published.
+#[derive(FromQueryResult)]
+pub struct Newcomers {
+    pub nth: i32,
+    pub many: i64,
+}
+
+/// Those who were heard of by the last of `of`, which are of one type and in the order in which they were published: all users of the
+/// tenant, once, however many announcements there are, and for each the probes of the preferences.
+pub fn newcomers(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT x.nth, count(*) AS many FROM (SELECT CASE");
+    for (nth, announced) in of.iter().enumerate() {
+        sql.push(" WHEN u.created_at <= ").bind(announced.published_at).push(&format!(" THEN {nth}"));
+    }
+    sql.push(" END AS nth FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ");
     sql.push("u.tenant_id = n.tenant_id AND u.created_at <= n.published_at WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.seq = ").bind(seq).push(" AND ");
+    sql.push(" AND n.seq = ").bind(of.last().map(|last| last.seq)).push(" AND ");
     wants::push_wants(&mut sql, tenant, "u.id", "n");
-    Ok(sql.row::<Row>(db).await?.map_or(0, |row| row.size))
+    sql.push(") x GROUP BY x.nth");
+    sql
 }

@@ -53,6 +53,40 @@ on_every_database! {
         }
     }
 
+    async fn audiences_of_any_number_of_announcements_are_counted_at_once(app) {
+        let operator = app.admin();
+        for kind in ["news", "muted"] {
+            operator.define_type(kind).await;
+        }
+        let mute = "mutation { updatePreferences(types: [{ code: \"muted\", enabled: false }]) { preferences { types { code } } } }";
+        let mut sent = Vec::new();
+        for user in ["ada", "ben", "cleo", "dan"] {
+            app.advance(TimeDelta::seconds(1));
+            app.user(user).overview().await;
+            if user != "ben" {
+                app.user(user).ask(mute, json!({})).await;
+            }
+            for kind in ["news", "muted"] {
+                let of = announce(&operator, json!({ "type": kind })).await;
+                sent.push((kind, user, of["id"].clone()));
+            }
+        }
+        let (few, ()) = app.statements_of(async { count(&app.app).await.unwrap() }).await;
+        let mut counted = Vec::new();
+        for (kind, user, id) in &sent {
+            counted.push((*kind, *user, stats(app, id).await.split('/').next().unwrap().to_owned()));
+        }
+        let expected = [("ada", "1", "0"), ("ben", "2", "1"), ("cleo", "3", "1"), ("dan", "4", "1")];
+        let expected = expected.into_iter().flat_map(|(user, news, muted)| [("news", user, news), ("muted", user, muted)]);
+        assert_eq!(counted, expected.map(|(kind, user, size)| (kind, user, size.to_owned())).collect::<Vec<_>>());
+        for n in 0..50 {
+            operator.announce(["news", "muted"][n % 2], everyone(), "more").await;
+        }
+        let (many, ()) = app.statements_of(async { count(&app.app).await.unwrap() }).await;
+        assert!(many <= few, "{few} statements for 8 announcements, {many} for 50");
+        assert_eq!(stats(app, &notification(app, "more").await).await.split('/').next(), Some("1"));
+    }
+
     async fn a_send_answers_with_what_was_delivered(app) {
         let operator = app.admin();
         operator.define_type("news").await;
