@@ -33,7 +33,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// A row that others hold is waited for for 5 s, no statement takes longer than 30 s, and a transaction in which nothing happens for
 /// a minute is one whose node has gone: all of it is over on the server, too, so that whatever it locked is free again. Since
 /// PostgreSQL 14 the server notices itself that nobody waits for an answer any more.
-const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET lock_timeout = '5s'; \
+const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; \
+    SET lock_timeout = '5s'; \
     SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '1min'; SET tcp_keepalives_idle = 20; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; \
     SELECT set_config(name, '2s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'";
@@ -131,7 +132,9 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
 ///
 /// PostgreSQL would plan a statement anew while it thinks that knowing the values pays. Where its statistics are behind, it
 /// does not: for a tenant that they have not heard of, it took any index that begins with the tenant for one row's, and read
-/// all that it had ever sent for each message.
+/// all that it had ever sent for each message. And what is small or empty it would read whole, again for each row of another table: where
+/// nobody has a preference yet, it asks all types of all tenants for them rather than the message's own. What has no index is read whole
+/// all the same, but at a price in the plan at which machine code would be made for each statement.
 async fn postgres(config: &DatabaseConfig) -> Result<Database> {
     let unusable = |cause| unusable(config.setting(), cause);
     let options = PgConnectOptions::from_str(config.url())

@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use sea_orm::{ConnectionTrait, Database, Statement};
+use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -96,16 +96,36 @@ async fn no_request_fails_for_long_once_mysql_has_ended_all_connections() {
     requests_go_on(Kind::Mysql).await;
 }
 
-/// Where a tenant is newer than the statistics, plans for values read all that it has.
+/// Where a tenant is newer than the statistics, plans for values read all that it has; and what was empty is read whole for each row of
+/// another table.
 #[tokio::test]
-async fn no_value_has_a_say_in_a_plan_of_postgresql() {
+async fn nothing_but_keys_has_a_say_in_a_plan_of_postgresql() {
     with(Kind::Postgres, async |app| {
-        let mode = || Statement::from_string(sea_orm::DbBackend::Postgres, "SHOW plan_cache_mode");
         let (reading, writing) = (&app.app.db.read, app.app.db.begin().await.unwrap());
-        for row in [reading.query_one_raw(mode()).await, writing.query_one_raw(mode()).await] {
-            assert_eq!(row.unwrap().unwrap().try_get_by_index::<String>(0).unwrap(), "force_generic_plan");
+        for (setting, value) in [("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("jit", "off")] {
+            let show = || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
+            for row in [reading.query_one_raw(show()).await, writing.query_one_raw(show()).await] {
+                assert_eq!(row.unwrap().unwrap().try_get_by_index::<String>(0).unwrap(), value, "{setting}");
+            }
         }
         writing.rollback().await.unwrap();
+    })
+    .await;
+}
+
+/// Otherwise statements are prepared again each time that they are asked, and connections wait for each other's memory.
+#[tokio::test]
+async fn sqlite_is_compiled_as_the_repository_says() {
+    with(Kind::Sqlite, async |app| {
+        let asked = Statement::from_string(DbBackend::Sqlite, "PRAGMA compile_options");
+        let rows = app.app.db.read.query_all_raw(asked).await.unwrap();
+        let options: Vec<String> = rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect();
+        for option in ["ENABLE_QPSG", "DEFAULT_MEMSTATUS=0"] {
+            assert!(options.iter().any(|of| of == option), "{option} is not in {options:?}, see .cargo/config.toml");
+        }
+        for option in ["ENABLE_STAT4", "ENABLE_MEMORY_MANAGEMENT"] {
+            assert!(!options.iter().any(|of| of == option), "{option} is in {options:?}, see .cargo/config.toml");
+        }
     })
     .await;
 }
