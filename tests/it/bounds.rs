@@ -85,6 +85,23 @@ async fn days_of(app: &TestApp, user: &str) {
     app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
 }
 
+/// The most rows that PostgreSQL reads at once of what a line of the plan of Ada's list names.
+async fn rows_of(app: &TestApp, filter: &Filter, way: Way, what: &str) -> Option<usize> {
+    let tenant = tenant::named(&app.app, "acme").await.unwrap();
+    let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
+    let catalogue = catalogue::current(&app.app, &tenant).await.unwrap();
+    let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
+    let mut list = statement(&app.app, &tenant, user, (filter, way), window, (&catalogue, Reach::End)).into_statement();
+    list.sql = format!("EXPLAIN (ANALYZE, TIMING OFF) {}", list.sql);
+    let plan = app.app.db.read.query_all_raw(list).await.unwrap();
+    // Not of what was never executed.
+    let many = |line: String| {
+        let rows = line.split_once("(actual rows=")?.1.split(' ').next()?.parse::<usize>();
+        line.contains(what).then_some(rows.expect("it is a number"))
+    };
+    plan.iter().filter_map(|row| many(row.try_get_by_index(0).unwrap())).max()
+}
+
 on_every_database! {
     /// A value in a statement's text is another statement to be prepared, by each connection.
     async fn what_was_asked_for_one_user_is_prepared_for_the_next(app) {
@@ -220,22 +237,20 @@ on_every_database! {
         }
         // By statistics that autovacuum would have made of so many rows; without any it may sort what a user has.
         app.by_hand("ANALYZE inbox_item").await;
-        let tenant = tenant::named(&app.app, "acme").await.unwrap();
-        let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
-        let catalogue = catalogue::current(&app.app, &tenant).await.unwrap();
-        let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
-        let asked = (&Filter::default(), Way::Walk);
-        let mut walk = statement(&app.app, &tenant, user, asked, window, (&catalogue, Reach::End)).into_statement();
-        walk.sql = format!("EXPLAIN (ANALYZE, TIMING OFF) {}", walk.sql);
-        let plan = app.app.db.read.query_all_raw(walk).await.unwrap();
-        let lines = plan.iter().map(|row| row.try_get_by_index::<String>(0).unwrap());
-        // Not of what was never executed.
-        let many = |line: String| {
-            let rows = line.split_once("(actual rows=")?.1.split(' ').next()?.parse::<usize>();
-            line.contains(" on inbox_item").then_some(rows.expect("it is a number"))
-        };
-        let rows = lines.filter_map(many);
-        assert_eq!(rows.max(), Some(63), "three pages, and no further");
+        let rows = rows_of(app, &Filter::default(), Way::Walk, " on inbox_item").await;
+        assert_eq!(rows, Some(63), "three pages, and no further");
+    }
+
+    async fn what_a_list_looks_up_is_looked_up_by_its_key_also_before_there_are_statistics(app) {
+        app.admin().define_type("chat").await;
+        send(app, (0..300).map(|_| message("ada", "chat", Some("ben"))).collect()).await;
+        send(app, (0..3_000).map(|n| message(&format!("u{}", n % 20), "chat", Some("cleo"))).collect()).await;
+        let filter = Filter { sender: Some("cleo".into()), ..Filter::default() };
+        assert_eq!(app.user("ada").titles(json!({ "sender": "cleo" })).await, [""; 0]);
+        if app.app.db.backend() == DbBackend::Postgres {
+            let rows = rows_of(app, &filter, Way::Ranges, " on notification").await;
+            assert!(rows <= Some(1), "{rows:?} for each item");
+        }
     }
 
     async fn amendments_are_looked_at_in_steps_and_not_at_all_where_they_concern_nobody(app) {

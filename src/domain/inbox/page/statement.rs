@@ -183,8 +183,8 @@ impl Part<'_> {
         if filter.looks_up() {
             sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");
             self.push_branches(sql, &types, PASSED_OVER);
-            sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(PASSED_OVER).push(") i");
-            push_filter_joins(sql, tenant, filter);
+            sql.push(&format!(") b ORDER BY b.seq {order} LIMIT ")).bind(PASSED_OVER).push(") i WHERE ");
+            push_looked_up(sql, tenant, filter);
             sql.push(&format!(" ORDER BY i.seq {order} LIMIT ")).bind(page);
         } else {
             sql.push("SELECT b.user_id, b.seq FROM (");
@@ -236,9 +236,12 @@ fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Mill
     sql.push(&format!(" ORDER BY f.published_at, f.seq LIMIT 1), {})", i64::MAX));
 }
 
-fn push_filter_joins(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
+/// Adds that the notification of the item `i` is one of those that are asked for: a probe of `notification_seq`.
+///
+/// Not a join, in which PostgreSQL without statistics reads all that the tenant has sent for each item.
+fn push_looked_up(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     let Filter { kinds, target, action, sender, .. } = filter;
-    sql.push(" JOIN notification f ON f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
+    sql.push("(SELECT f.seq FROM notification f WHERE f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
     if let Some(kinds) = kinds {
         let kinds: BTreeSet<Kind> = kinds.iter().copied().collect();
         sql.push(" AND f.kind").among(&Vec::from_iter(kinds));
@@ -254,6 +257,7 @@ fn push_filter_joins(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
         sql.push(" AND f.sender_id = (SELECT c.id FROM users c WHERE c.tenant_id = ").bind(tenant.id);
         sql.push(" AND c.external_id = ").bind(sender.clone()).push(")");
     }
+    sql.push(") IS NOT NULL");
 }
 
 /// Adds that a notification is about a target.
