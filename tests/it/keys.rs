@@ -50,9 +50,11 @@ on_every_database! {
         let refusal = "CONFLICT : the idempotency key \"k\" was used for something else";
         assert!(app.service().refused(MESSAGE, json!({ "input": other })).await.starts_with(refusal));
         let many = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
-        let mut two = [message("direct", "nobody", json!({ "title": "a" })), message("direct", "nobody", json!({ "title": "b" }))];
-        two.iter_mut().for_each(|of| of["idempotencyKey"] = json!("new"));
-        let inputs: Vec<Value> = two.iter().map(|of| json!({ "message": of })).collect();
+        let inputs: Vec<Value> = ["a", "b"].into_iter().map(|title| {
+            let mut of = message("direct", "nobody", json!({ "title": title }));
+            of["idempotencyKey"] = json!("new");
+            json!({ "message": of })
+        }).collect();
         assert!(app.service().refused(many, json!({ "inputs": inputs })).await.starts_with("CONFLICT"));
         // A retry beside somebody who is new is one.
         let inputs = json!([{ "message": one }, { "message": { "type": "direct", "receiver": "eve", "content": { "title": "one" } } }]);
