@@ -138,7 +138,7 @@ export async function samples(check) {
       // Unit tests take theirs from there.
       .filter((file) => !file.startsWith('tests/'));
     assert.ok(included.length > 5, 'what sources include is not seen');
-    const names = [...wanted.map((file) => file.slice(path('').length)), 'Cargo.lock', ...included];
+    const names = [...wanted.map((file) => file.slice(path('').length)), 'Cargo.lock', '.cargo/config.toml', ...included];
     for (const name of names) assert.ok(kept.some((folder) => name === folder || name.startsWith(`${folder}/`)), `${name} is left out`);
     for (const folder of kept) assert.ok(names.some((name) => name === folder || name.startsWith(`${folder}/`)), `${folder} is wanted by nobody`);
   });
