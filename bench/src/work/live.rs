@@ -63,6 +63,11 @@ fn enough_files(sessions: usize) -> Result<()> {
     Ok(())
 }
 
+/// A user to whom nothing was ever sent but to everyone, so that all of them see the same.
+fn listener(place: usize) -> String {
+    format!("s{place}")
+}
+
 /// So many users with a socket each, who hear announcements to everyone.
 async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, Want)) -> Result<Measured> {
     let tenant = place.scene("sending").code;
@@ -120,7 +125,7 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
 
 async fn warm(server: &Server, service: &str, size: usize) -> Result<()> {
     let open = async |first: usize| {
-        let users: Vec<String> = (first..(first + 100).min(size)).map(|user| format!("u{user}")).collect();
+        let users: Vec<String> = (first..(first + 100).min(size)).map(listener).collect();
         let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { unread { count } } } }";
         server.data(service, query, json!({ "ids": users })).await.map(drop)
     };

@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::board::Board;
+use super::listener;
 use crate::Result;
 use crate::server::token;
 
@@ -68,7 +69,7 @@ impl Session {
             }
         });
         let mut session = Self { sink, heard, task };
-        let token = token(tenant, &format!("u{place}"), Role::User);
+        let token = token(tenant, &listener(place), Role::User);
         let payload = json!({ "authorization": format!("Bearer {token}") });
         session.say(&json!({ "type": "connection_init", "payload": payload })).await?;
         let answer = session.hear().await?;

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::board::Board;
 use super::session::{Session, Want};
-use super::{CONNECTIONS, announce, enough_files};
+use super::{CONNECTIONS, announce, enough_files, listener};
 use crate::figures::{Case, Measured};
 use crate::load::{Ask, once};
 use crate::server::{Server, token};
@@ -80,7 +80,7 @@ async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<
     let service = token(tenant, "shop", Role::Service);
     let mut cursors = Vec::with_capacity(SOCKETS);
     for first in (0..SOCKETS).step_by(100) {
-        let users: Vec<String> = (first..first + 100).map(|user| format!("u{user}")).collect();
+        let users: Vec<String> = (first..first + 100).map(listener).collect();
         let query = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { overview { cursor } } }";
         let data = server.data(&service, query, json!({ "ids": users })).await?;
         let all = data["inboxUsers"].as_array().ok_or("there are no users")?;
@@ -113,7 +113,7 @@ async fn ask(address: SocketAddr, tenant: &str, client: usize, is_over: &AtomicB
         if is_over.load(Ordering::Relaxed) {
             break;
         }
-        let user = format!("u{}", SOCKETS + (CLIENTS * turn + client) % 500);
+        let user = listener(SOCKETS + (CLIENTS * turn + client) % 500);
         let body: Value = json!({ "query": OVERVIEW });
         let start = Instant::now();
         if once(address, &Ask::graphql(&token(tenant, &user, Role::User), &body)).await.is_ok() {
