@@ -5,6 +5,7 @@ use entity::ids::{Seq, TenantId, TypeId, UserId};
 use entity::inbox_item::State;
 use entity::lane::Kind;
 use entity::prelude::*;
+use entity::statement::padded;
 use entity::tally_span;
 
 use crate::clock::Millis;
@@ -147,9 +148,10 @@ pub fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (S
     sql
 }
 
-/// How many users want announcements, and were first heard of by the first, but not the nth, of the instants at which those were published.
+/// How many users want announcements of whom the tenant had heard when one of those was published, and not when the one before it was.
 #[derive(FromQueryResult)]
 pub struct Newcomers {
+    /// The place of that one among them.
     pub nth: i32,
     pub many: i64,
 }
@@ -159,8 +161,9 @@ pub struct Newcomers {
 pub fn newcomers(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT x.nth, count(*) AS many FROM (SELECT CASE");
-    for (nth, announced) in of.iter().enumerate() {
-        sql.push(" WHEN u.created_at <= ").bind(announced.published_at).push(&format!(" THEN {nth}"));
+    let instants: Vec<Millis> = of.iter().map(|announced| announced.published_at).collect();
+    for (nth, instant) in padded(&instants).into_iter().enumerate() {
+        sql.push(" WHEN u.created_at <= ").bind(instant).push(&format!(" THEN {nth}"));
     }
     sql.push(" END AS nth FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ");
     sql.push("u.tenant_id = n.tenant_id AND u.created_at <= n.published_at WHERE n.tenant_id = ").bind(tenant.id);
