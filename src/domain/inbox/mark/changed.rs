@@ -18,26 +18,30 @@ pub struct Marked {
 
 /// How many items of each type were changed.
 #[derive(Clone, Debug, Default)]
-pub struct Changed(BTreeMap<TypeId, u64>);
+pub struct Changed {
+    of: BTreeMap<TypeId, u64>,
+    /// The version of the user's row was raised for it.
+    pub is_noted: bool,
+}
 
 impl Changed {
     pub fn add(&mut self, kind: TypeId, many: u64) {
         if many > 0 {
-            *self.0.entry(kind).or_default() += many;
+            *self.of.entry(kind).or_default() += many;
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.of.is_empty()
     }
 
     /// Whether a catalogue knows all of the types.
     pub fn is_of(&self, catalogue: &Catalogue) -> bool {
-        self.0.keys().all(|kind| catalogue.type_by_id(*kind).is_some())
+        self.of.keys().all(|kind| catalogue.type_by_id(*kind).is_some())
     }
 
     pub fn by(&self, catalogue: &Catalogue) -> Marked {
-        let types = catalogue.types.iter().filter(|kind| self.0.contains_key(&kind.id)).cloned().collect();
-        Marked { changed_count: self.0.values().sum(), types }
+        let types = catalogue.types.iter().filter(|kind| self.of.contains_key(&kind.id)).cloned().collect();
+        Marked { changed_count: self.of.values().sum(), types }
     }
 }

@@ -43,12 +43,15 @@ pub fn unread(db: &impl ConnectionTrait, (user, kinds): (UserId, &[TypeId]), up_
     tally::push_read(&mut sql, user, up_to, now);
     sql.push("), m AS (INSERT INTO read_mark (user_id, type_id, read_upto, read_at) SELECT ").bind(user);
     sql.push(", r.type_id, ").bind(up_to).push(", ").bind(now);
-    sql.push(" FROM r WHERE r.fresh > 0 ON CONFLICT DO NOTHING) SELECT * FROM r");
+    sql.push(
+        " FROM r WHERE r.fresh > 0 ON CONFLICT DO NOTHING), v AS (UPDATE users SET version = version + 1 WHERE id = ",
+    );
+    sql.bind(user).push(" AND EXISTS (SELECT 1 FROM r WHERE r.fresh > 0)) SELECT * FROM r");
     sql
 }
 
-/// Whether [`unread`] also raises the marks of types of which something is fresh, and leaves the spans of that: PostgreSQL changes tables in
-/// the statement that counts.
+/// Whether [`unread`] also raises the marks of types of which something is fresh, leaves the spans of that, and raises the version of the user's
+/// row for it: PostgreSQL changes tables in the statement that counts.
 pub fn unread_is_read(db: &impl ConnectionTrait) -> bool {
     db.get_database_backend() == DbBackend::Postgres
 }

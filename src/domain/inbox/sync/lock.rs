@@ -10,10 +10,13 @@ use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
 
 /// The log when the users were locked.
+#[derive(Clone, Copy)]
 pub(super) struct Head {
     pub end: Seq,
     /// Its newest entry that amends an earlier one.
     pub amended: Seq,
+    /// What the catalogue was then.
+    pub catalogue_version: i64,
 }
 
 /// Locks the users' rows, in the order of their ids, and reads the end of the log.
@@ -28,9 +31,12 @@ pub(super) async fn lock(
 ) -> Result<(Vec<Locked>, Head)> {
     let rows: Vec<Row> = statement::lock(txn, tenant, users, waits).rows(txn).await?;
     let head = match rows.first() {
-        Some(row) => Head { end: row.last_seq, amended: row.amended_seq },
+        Some(row) => Head { end: row.last_seq, amended: row.amended_seq, catalogue_version: row.catalogue_version },
         // All of them were erased meanwhile, or are held.
-        None => Head { end: head(txn, tenant).await?.0, amended: Seq(0) },
+        None => {
+            let (end, catalogue_version) = head(txn, tenant).await?;
+            Head { end, amended: Seq(0), catalogue_version }
+        }
     };
     Ok((rows.into_iter().map(|row| row.locked).collect(), head))
 }

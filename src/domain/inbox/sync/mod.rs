@@ -95,6 +95,18 @@ pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: M
     Ok(pulled.end.min(end))
 }
 
+/// [`within`] for one user, without another statement before the transaction: the end of the log, and which version the catalogue has. Nothing
+/// where they are so far behind that they are to be [`brought_near`] first.
+pub async fn nearby(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<Option<(Seq, i64)>> {
+    let (locked, head) = lock(txn, tenant, &[user], Held::Awaited).await?;
+    all_found(txn, tenant, &missing(&[user], &locked)).await?;
+    if locked.iter().any(|of| head.end.0 - of.cursor.0 > NEAR_GAP) {
+        return Ok(None);
+    }
+    let pulled = move_on(txn, tenant, locked, head, now).await?;
+    Ok(Some((pulled.end, head.catalogue_version)))
+}
+
 /// Locks the users' rows until the transaction ends, and returns the end of the log and to how many channels each of them listens; their
 /// inboxes stay where they are. `Error::Erased` where one of them is no user any more.
 pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, HashMap<UserId, i64>)> {
@@ -123,8 +135,14 @@ struct Pulled {
 
 /// One step.
 async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, now: Millis) -> Result<Pulled> {
-    let (locked, Head { end, amended }) = lock(txn, tenant, users, held).await?;
+    let (locked, head) = lock(txn, tenant, users, held).await?;
     let missing = missing(users, &locked);
+    Ok(Pulled { missing, ..move_on(txn, tenant, locked, head, now).await? })
+}
+
+/// The step of users whose rows are locked.
+async fn move_on(txn: &Transaction, tenant: &Tenant, locked: Vec<Locked>, head: Head, now: Millis) -> Result<Pulled> {
+    let Head { end, amended, .. } = head;
     let gap = |of: &Locked| end.0 - of.cursor.0;
     let (near, far): (Vec<Locked>, Vec<Locked>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
@@ -155,7 +173,7 @@ async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, 
             behind.push(of.user);
         }
     }
-    Ok(Pulled { end, behind, missing, moved, items: near_items + made })
+    Ok(Pulled { end, behind, missing: Vec::new(), moved, items: near_items + made })
 }
 
 /// From the user's channels to the log: those of their channels that have something new, then the range of each

@@ -39,13 +39,14 @@ pub struct Row {
     pub locked: Locked,
     pub last_seq: Seq,
     pub amended_seq: Seq,
+    pub catalogue_version: i64,
 }
 
 /// Locks users' rows, in the order of their ids.
 pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: Held) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT u.id, u.cursor_seq, u.subscription_count");
-    for column in ["last_seq", "amended_seq"] {
+    for column in ["last_seq", "amended_seq", "catalogue_version"] {
         sql.push(&format!(", (SELECT t.{column} FROM tenant t WHERE t.id = ")).bind(tenant.id);
         sql.push(&format!(") AS {column}"));
     }
