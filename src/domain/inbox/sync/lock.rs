@@ -30,13 +30,12 @@ pub(super) async fn lock(
     waits: Held,
 ) -> Result<(Vec<Locked>, Head)> {
     let rows: Vec<Row> = statement::lock(txn, tenant, users, waits).rows(txn).await?;
-    let head = match rows.first() {
-        Some(row) => Head { end: row.last_seq, amended: row.amended_seq, catalogue_version: row.catalogue_version },
+    let head = if let Some(row) = rows.first() {
+        Head { end: row.last_seq, amended: row.amended_seq, catalogue_version: row.catalogue_version }
+    } else {
         // All of them were erased meanwhile, or are held.
-        None => {
-            let (end, catalogue_version) = head(txn, tenant).await?;
-            Head { end, amended: Seq(0), catalogue_version }
-        }
+        let (end, catalogue_version) = head(txn, tenant).await?;
+        Head { end, amended: Seq(0), catalogue_version }
     };
     Ok((rows.into_iter().map(|row| row.locked).collect(), head))
 }

@@ -135,9 +135,9 @@ struct Pulled {
 
 /// One step.
 async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, now: Millis) -> Result<Pulled> {
-    let (locked, head) = lock(txn, tenant, users, held).await?;
+    let (locked, log) = lock(txn, tenant, users, held).await?;
     let missing = missing(users, &locked);
-    Ok(Pulled { missing, ..move_on(txn, tenant, locked, head, now).await? })
+    Ok(Pulled { missing, ..move_on(txn, tenant, locked, log, now).await? })
 }
 
 /// The step of users whose rows are locked.
