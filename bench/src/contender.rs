@@ -37,6 +37,9 @@ pub struct Options {
     listen: SocketAddr,
     #[arg(long)]
     connections: u32,
+    /// Of a board, which nobody would believe while a node ran without it.
+    #[arg(long)]
+    redis: Option<String>,
 }
 
 /// How many statements were sent.
@@ -58,7 +61,8 @@ impl IntoResponse for Failed {
 }
 
 pub async fn serve(options: Options) -> Result<()> {
-    let config = Config::over(&options.data, "never used, but it has to be there");
+    let mut config = Config::over(&options.data, "never used, but it has to be there");
+    (config.board, config.redis_url) = (options.redis.is_some(), options.redis);
     let app = App::over(connect(&options.data, 2).await?, config, Clock::System).await?;
     let letters = letters::routes(&options.database, options.connections).await?;
     let limit = limit::routes(&options.database, options.connections, &app).await?;

@@ -9,7 +9,7 @@ use tidings::database::{Database, connect};
 
 use crate::figures::{Case, Measured, median, named};
 use crate::load::{Ask, Load, Taken, once, press};
-use crate::machine::{self, Postgres};
+use crate::machine::{self, Postgres, Redis};
 use crate::server::Server;
 use crate::{Place, Plan, Result};
 
@@ -49,12 +49,19 @@ impl<'a> Contender<'a> {
     fn address(&self) -> SocketAddr {
         self.server.address
     }
+
+    fn has_board(&self) -> bool {
+        self.server.has_board
+    }
 }
 
 /// Lets all of them take turns; the first turn of each is for warming up.
 pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Contender<'_>]) -> Result<Case> {
     let Work { name, load, reset } = work;
-    let postgres = Postgres::watch(&place.url).await?;
+    let databases = Databases {
+        postgres: Postgres::watch(&place.url).await?,
+        redis: if contenders.iter().any(Contender::has_board) { Some(Redis::watch(&plan.ground.redis)?) } else { None },
+    };
     let db = connect(&place.url, 2).await?;
     let mut all: Vec<Measured> = contenders.iter().map(|of| Measured::new(&of.name)).collect();
     for round in 0..=plan.rounds {
@@ -62,7 +69,7 @@ pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Cont
             // Nobody always comes after the same one.
             let own = if round % 2 == 0 { shift } else { contenders.len() - 1 - shift };
             put_back(&db, reset).await?;
-            let figures = turn(&contenders[own], load, &postgres).await?;
+            let figures = turn(&contenders[own], load, &databases).await?;
             for (figure, value) in figures.into_iter().filter(|_| round > 0) {
                 all[own].add(figure, value);
             }
@@ -83,12 +90,23 @@ pub async fn put_back(db: &Database, reset: &[String]) -> Result<()> {
     Ok(())
 }
 
-async fn turn(contender: &Contender<'_>, load: Load, postgres: &Postgres) -> Result<Vec<(&'static str, f64)>> {
+/// Whose processor time is counted besides the servers'.
+struct Databases {
+    postgres: Postgres,
+    /// Where somebody has a board.
+    redis: Option<Redis>,
+}
+
+async fn turn(contender: &Contender<'_>, load: Load, databases: &Databases) -> Result<Vec<(&'static str, f64)>> {
+    let Databases { postgres, redis } = databases;
+    let redis = redis.as_ref().filter(|_| contender.has_board());
     let pid = contender.server.pid();
     let statements = contender.server.statements().await?;
+    let redis_before = redis.map(Redis::cpu).transpose()?;
     let before = (machine::cpu(pid)?, postgres.cpu().await?);
     let Taken { latencies, seconds, errors } = press(contender.address(), &contender.asks, load).await?;
     let (server, database) = (machine::cpu(pid)?, postgres.cpu().await?);
+    let redis = redis.map(Redis::cpu).transpose()?.zip(redis_before);
     let statements = contender.server.statements().await? - statements;
     let requests = latencies.len() as f64;
     if latencies.is_empty() {
@@ -108,5 +126,6 @@ async fn turn(contender: &Contender<'_>, load: Load, postgres: &Postgres) -> Res
     let database = database.zip(before.1).map(|(after, before)| (after - before) / requests);
     figures.push((named::CPU, server + database.unwrap_or_default()));
     figures.extend(database.map(|database| (named::DATABASE, database)));
+    figures.extend(redis.map(|(after, before)| (named::REDIS, (after - before) / requests)));
     Ok(figures)
 }

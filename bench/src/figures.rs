@@ -44,6 +44,7 @@ pub mod named {
     pub const MOST: &str = "p99 ms";
     pub const SERVER: &str = "CPU µs, server";
     pub const DATABASE: &str = "CPU µs, database";
+    pub const REDIS: &str = "CPU µs, Redis";
     pub const CPU: &str = "CPU µs";
     pub const STATEMENTS: &str = "statements";
     pub const ERRORS: &str = "errors";
@@ -101,8 +102,8 @@ impl Case {
 
     /// As a Markdown table: medians, and the least and the most of all rounds.
     pub fn table(&self) -> String {
-        use named::{CPU, DATABASE, ERRORS, HALF, MEMORY, MOST, RATE, SERVER, STATEMENTS};
-        let order = [RATE, HALF, MOST, CPU, SERVER, DATABASE, STATEMENTS, MEMORY, ERRORS];
+        use named::{CPU, DATABASE, ERRORS, HALF, MEMORY, MOST, RATE, REDIS, SERVER, STATEMENTS};
+        let order = [RATE, HALF, MOST, CPU, SERVER, DATABASE, REDIS, STATEMENTS, MEMORY, ERRORS];
         let place = |name: &String| order.iter().position(|known| known == name).unwrap_or(order.len());
         let mut columns: Vec<&String> = Vec::new();
         for column in self.contenders.iter().flat_map(|contender| contender.figures.keys()) {

@@ -34,7 +34,7 @@ pub async fn run(ground: &Ground, accept: bool) -> Result<()> {
     let forgetful = Server::tidings_with(&place.binary, &again, CONNECTIONS, &FORGETFUL).await?;
     let others = Server::contenders(&place, &place.url, CONNECTIONS).await?;
     let comparisons = [
-        overview::compared(place.scene("main"), (&tidings, &forgetful, &others)).await?,
+        overview::compared(&place, place.scene("main"), (&tidings, &forgetful, &others)).await?,
         list::compared(&place, (&tidings, &forgetful, &others)).await?,
         mark::compared(&place, &tidings, &others).await?,
         send::compared(&place, &tidings, &others).await?,

@@ -1,6 +1,8 @@
 //! What the operating system says that processes have taken (`/proc`, so Linux).
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use crate::Result;
 
@@ -54,6 +56,27 @@ pub fn describe() -> String {
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1)).unwrap_or("unknown");
     let cores = cpus.lines().filter(|line| line.starts_with("processor")).count();
     format!("{cores} cores of {model}")
+}
+
+/// The processor time of Redis, which runs on this machine.
+pub struct Redis(u32);
+
+impl Redis {
+    /// Asks the one at this URL for the number of its process.
+    pub fn watch(url: &str) -> Result<Self> {
+        let address = url.trim_start_matches("redis://").trim_end_matches('/');
+        let mut redis = TcpStream::connect(address)?;
+        redis.write_all(b"INFO server\r\nQUIT\r\n")?;
+        let mut said = String::new();
+        redis.read_to_string(&mut said)?;
+        let pid =
+            said.lines().find_map(|line| line.strip_prefix("process_id:")).ok_or("Redis does not tell its process")?;
+        Ok(Self(pid.trim().parse()?))
+    }
+
+    pub fn cpu(&self) -> Result<f64> {
+        cpu(self.0)
+    }
 }
 
 /// The processor time of the database, where it runs on this machine.

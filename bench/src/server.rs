@@ -14,9 +14,16 @@ use crate::{Place, Result};
 
 const SECRET: &str = "the secret of the measurement, 32 bytes";
 
+/// The settings by which a server keeps a board in Redis.
+pub fn board(redis: &str) -> [(&str, &str); 2] {
+    [("REDIS_URL", redis), ("TIDINGS_BOARD", "1")]
+}
+
 pub struct Server {
     pub address: SocketAddr,
     pub child: Child,
+    /// It keeps a board in Redis.
+    pub has_board: bool,
 }
 
 /// Every overview is read anew.
@@ -34,7 +41,7 @@ impl Server {
         Self::tidings_with(binary, url, connections, &[]).await
     }
 
-    /// The same with more settings.
+    /// The same with more settings; where there is a board, one that is believed.
     pub async fn tidings_with(binary: &Path, url: &str, connections: usize, settings: &[(&str, &str)]) -> Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(binary);
@@ -43,20 +50,30 @@ impl Server {
         command.envs([("TIDINGS_RATE", "0"), ("TIDINGS_SOCKET_RATE", "0"), ("TIDINGS_SESSIONS", "100000")]);
         command.env("TIDINGS_MAX_CONNECTIONS", "110000");
         command.env("TIDINGS_CONNECTIONS", connections.to_string()).envs(settings.iter().copied());
-        Self::spawn(command, address).await
+        let mut server = Self::spawn(command, address).await?;
+        server.has_board = settings.iter().any(|(name, _)| *name == "TIDINGS_BOARD");
+        if server.has_board {
+            server.until("tidings_board_trusted", 1.0).await?;
+        }
+        Ok(server)
     }
 
     /// The contenders over the same.
     pub async fn contenders(place: &Place, url: &str, connections: usize) -> Result<Self> {
+        Self::contenders_with(place, url, connections, &[]).await
+    }
+
+    /// The same with more options.
+    pub async fn contenders_with(place: &Place, url: &str, connections: usize, options: &[&str]) -> Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("contender").args(["--database", url, "--data", &place.url]);
-        command.args(["--listen", &address.to_string(), "--connections", &connections.to_string()]);
+        command.args(["--listen", &address.to_string(), "--connections", &connections.to_string()]).args(options);
         Self::spawn(command, address).await
     }
 
     async fn spawn(mut command: Command, address: SocketAddr) -> Result<Self> {
-        let server = Self { address, child: command.stdin(Stdio::null()).spawn()? };
+        let server = Self { address, child: command.stdin(Stdio::null()).spawn()?, has_board: false };
         let until = Instant::now() + Duration::from_mins(1);
         let ready = Ask::get("/readyz");
         while once(address, &ready).await.is_err() {
@@ -87,7 +104,7 @@ impl Server {
     }
 
     /// Waits until a figure of `/metrics` is this.
-    pub async fn until(&self, name: &str, value: f64) -> Result<()> {
+    async fn until(&self, name: &str, value: f64) -> Result<()> {
         let until = Instant::now() + Duration::from_mins(1);
         while (self.metric(name).await? - value).abs() > f64::EPSILON {
             if Instant::now() > until {

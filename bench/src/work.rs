@@ -36,6 +36,8 @@ pub const SENDING: &str = "sending";
 
 /// The best statements for the same answers, behind as little as possible.
 pub const LIMIT: &str = "limit";
+/// The same, each request by a statement of its own.
+pub const ALONE: &str = "limit, a statement a request";
 /// The statements of Tidings behind the same.
 pub const BARE: &str = "our statement, bare";
 pub const TIDINGS: &str = "Tidings";

@@ -53,13 +53,15 @@ const TOGETHER: usize = 16;
 struct Limit {
     driver: Arc<Driver>,
     overviews: Together<Wanted, Vec<u8>>,
+    /// An overview by itself.
+    alone: Statement,
     outbox: Together<Letter, i64>,
     kinds: HashMap<&'static str, Arc<Kinds>>,
     list: Statement,
     mark: Statement,
 }
 
-/// `/limit/overview/{tenant}/{user}`, `/limit/list/{tenant}/{user}`, `/limit/mark/{user}/{item}` and, with a [`Message`],
+/// `/limit/overview/{tenant}/{user}`, `/limit/alone/{tenant}/{user}`, `/limit/list/{tenant}/{user}`, `/limit/mark/{user}/{item}` and, with a [`Message`],
 /// `/limit/send/{tenant}/{user}`, where users and items are their rows.
 pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Router> {
     let mut kinds = HashMap::new();
@@ -72,15 +74,17 @@ pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Route
     let driver = Arc::new(Driver::open(url, connections).await?);
     let is_postgres = driver.is_postgres();
     let overview = OVERVIEW.replace("{SHOWN}", SHOWN);
+    let alone = overview.replace("{ONE_OF}", "=");
     // A few connections at a time, as Tidings has it.
     let (groups, most, overview) = if is_postgres {
         (connections / 4, TOGETHER, overview.replace("{ONE_OF} $1", "= ANY($1)"))
     } else {
-        (connections, 1, overview.replace("{ONE_OF}", "="))
+        (connections, 1, alone.clone())
     };
     let (over, overview) = (driver.clone(), Arc::new(Statement::from(overview.as_str())));
     let limit = Limit {
         overviews: Together::new(groups, most, move |wanted| read_overviews(over.clone(), overview.clone(), wanted)),
+        alone: alone.as_str().into(),
         outbox: send::outbox(driver.clone()),
         kinds,
         list: LIST.replace("{SHOWN}", SHOWN).as_str().into(),
@@ -89,6 +93,7 @@ pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Route
     };
     Ok(Router::new()
         .route("/limit/overview/{tenant}/{user}", get(overview_of))
+        .route("/limit/alone/{tenant}/{user}", get(overview_alone))
         .route("/limit/list/{tenant}/{user}", get(list_of))
         .route("/limit/mark/{user}/{item}", get(mark))
         .route("/limit/send/{tenant}/{user}", post(send_to))
@@ -128,6 +133,12 @@ async fn read_overviews(driver: Arc<Driver>, statement: Arc<Statement>, wanted: 
 async fn overview_of(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {
     let wanted = Wanted { user, kinds: limit.kinds(&tenant)?.clone() };
     Ok(json(limit.overviews.ask(wanted).await?))
+}
+
+async fn overview_alone(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {
+    let kinds = limit.kinds(&tenant)?;
+    let read = |rows: Vec<Row<'_>>| answer::overview(&rows, kinds, is_read);
+    Ok(json(limit.driver.rows(&limit.alone, &[Value::Number(user)], read).await?))
 }
 
 async fn list_of(State(limit): Shared<Limit>, Path((tenant, user)): Asked) -> Result<impl IntoResponse, Failed> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::comparison::{Comparison, agree, item};
-use super::{ANEW, BARE, CONNECTIONS, LIMIT, SCENES, TIDINGS, by_user, present};
+use super::{ALONE, ANEW, BARE, CONNECTIONS, LIMIT, SCENES, TIDINGS, by_user, present};
 use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::Case;
@@ -38,15 +38,20 @@ async fn near(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
     let seconds = plan.seconds;
     for code in SCENES {
-        let comparison = compared(place.scene(code), (&tidings, &forgetful, &others)).await?;
+        let comparison = compared(place, place.scene(code), (&tidings, &forgetful, &others)).await?;
         cases.push(comparison.hold(place, plan).await?);
     }
-    let all = everyone(place.scene("main"), (&tidings, &forgetful, &others));
+    let all = everyone(place, place.scene("main"), (&tidings, &forgetful, &others));
     for clients in [8, 200] {
         let name = format!("2000 announcements, {clients} clients");
         cases.push(
-            hold(place, plan, Work { name: &name, load: Load::Sustained { clients, seconds }, reset: &[] }, &all[..4])
-                .await?,
+            hold(
+                place,
+                plan,
+                Work { name: &name, load: Load::Sustained { clients, seconds }, reset: &[] },
+                &all[..all.len() - DESIGNS],
+            )
+            .await?,
         );
     }
     let load = Load::Burst { clients: 200 };
@@ -76,7 +81,7 @@ async fn far(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
         let others = Server::contenders(place, &url, connections).await?;
         for code in ["a199", "main"] {
             let scene = place.scene(code);
-            let all = everyone(scene, (&tidings, &forgetful, &others));
+            let all = everyone(place, scene, (&tidings, &forgetful, &others));
             let load = Load::Sustained { clients: 64, seconds: plan.seconds };
             let away = "the database 3 ms away";
             let name = format!("{} announcements, 64 clients, {away}, {connections} connections", scene.announcements);
@@ -89,16 +94,19 @@ async fn far(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
 /// Tidings with and without what it remembers, and the contenders.
 pub type Servers<'a> = (&'a Server, &'a Server, &'a Server);
 
-pub async fn compared<'a>(scene: &Scene, servers: Servers<'a>) -> Result<Comparison<'a>> {
-    let contenders = everyone(scene, servers);
+pub async fn compared<'a>(place: &Place, scene: &Scene, servers: Servers<'a>) -> Result<Comparison<'a>> {
+    let contenders = everyone(place, scene, servers);
     agree(&contenders, said).await?;
-    agree(&contenders[..4], shown).await?;
+    agree(&contenders[..contenders.len() - DESIGNS], shown).await?;
     let name = format!("{} announcements, 64 clients", scene.announcements);
     Ok(Comparison { name, contenders, reset: Vec::new() })
 }
 
+/// Contenders who show less of an item, and are the last.
+const DESIGNS: usize = 3;
+
 /// The limit, our statement, Tidings with and without what it remembers, and the three designs.
-fn everyone<'a>(scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec<Contender<'a>> {
+fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec<Contender<'a>> {
     let letters = |design: &str| {
         let path = format!("/letters/{design}");
         let ask = |place| {
@@ -109,8 +117,13 @@ fn everyone<'a>(scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec
     };
     let bare = |place| Ask::get(format!("/ours/overview/{}/{}", scene.code, scene.row(place)));
     let anew = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
+    let alone = |place| Ask::get(format!("/limit/alone/{}/{}", scene.code, scene.row(place)));
     let mut all = readers(scene, tidings, others);
-    all.insert(1, Contender::new(BARE, others, present(scene).map(bare).collect()));
+    // On SQLite, it is by itself anyway.
+    if place.is_postgres() {
+        all.insert(1, Contender::new(ALONE, others, present(scene).map(alone).collect()));
+    }
+    all.insert(all.len() - 1, Contender::new(BARE, others, present(scene).map(bare).collect()));
     all.extend([
         Contender::new(ANEW, forgetful, present(scene).map(anew).collect()),
         Contender::new("v3: one batched query", others, letters("v3")),

@@ -9,7 +9,7 @@ use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::Case;
 use crate::load::{Ask, Load, tag};
-use crate::server::{Server, token};
+use crate::server::{Server, board, token};
 use crate::{Place, Plan, Result};
 
 /// What cases and contenders are called.
@@ -25,8 +25,7 @@ pub mod called {
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let mut cases = vec![polled(place, plan, called::NEAR, &[]).await?];
     if place.is_postgres() {
-        let settings = [("REDIS_URL", plan.ground.redis.as_str()), ("TIDINGS_BOARD", "1")];
-        cases.push(polled(place, plan, called::BOARD, &settings).await?);
+        cases.push(polled(place, plan, called::BOARD, &board(&plan.ground.redis)).await?);
     }
     Ok(cases)
 }
@@ -34,11 +33,10 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 async fn polled(place: &Place, plan: &Plan, name: &str, settings: &[(&str, &str)]) -> Result<Case> {
     let scene = place.scene("main");
     let tidings = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, settings).await?;
-    let mut contenders = vec![Contender::new(TIDINGS, &tidings, asks(scene).collect())];
-    if !settings.is_empty() {
-        tidings.until("tidings_board_trusted", 1.0).await?;
-    }
-    contenders.push(Contender::new(called::UNCHANGED, &tidings, unchanged(scene, &tidings).await?));
+    let contenders = [
+        Contender::new(TIDINGS, &tidings, asks(scene).collect()),
+        Contender::new(called::UNCHANGED, &tidings, unchanged(scene, &tidings).await?),
+    ];
     let load = Load::Sustained { clients: CLIENTS, seconds: plan.seconds };
     hold(place, plan, Work { name, load, reset: &[] }, &contenders).await
 }
