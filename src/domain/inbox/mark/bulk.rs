@@ -68,12 +68,12 @@ enum Tried {
 /// Does a bulk mark, and returns the catalogue that it went by: in one transaction, unless the inbox is far behind or the catalogue that is
 /// remembered was an old one.
 async fn in_bulk(app: &App, tenant: &Tenant, user: UserId, bulk: Bulk<'_>) -> Result<(Changed, Arc<Catalogue>)> {
-    let (mut catalogue, mut is_new) = (catalogue::cached(app, tenant).await?, false);
+    let mut catalogue = catalogue::cached(app, tenant).await?;
     loop {
         let tried = transaction!(app.db, |txn| {
             let now = app.now();
             let Some((end, version)) = sync::nearby(txn, tenant, user, now).await? else { return Ok(Tried::Far) };
-            if version != catalogue.version && !is_new {
+            if version != catalogue.version {
                 return Ok(Tried::Outdated(version));
             }
             let inbox = Inbox { txn, tenant, user, now };
@@ -87,7 +87,7 @@ async fn in_bulk(app: &App, tenant: &Tenant, user: UserId, bulk: Bulk<'_>) -> Re
                 return Ok((changed, catalogue));
             }
             Tried::Far => drop(sync::caught_up(app, tenant, &[user]).await?),
-            Tried::Outdated(version) => (catalogue, is_new) = (catalogue::at(app, tenant, version).await?, true),
+            Tried::Outdated(version) => catalogue = catalogue::at(app, tenant, version).await?,
         }
     }
 }
