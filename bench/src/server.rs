@@ -63,8 +63,14 @@ impl Server {
         Self::contenders_with(place, url, connections, &[]).await
     }
 
-    /// The same with more options.
-    pub async fn contenders_with(place: &Place, url: &str, connections: usize, options: &[&str]) -> Result<Self> {
+    /// Tidings with a board in a Redis, and the contenders. They are a node, too, and nobody believes a board while another runs without one.
+    pub async fn with_board(place: &Place, redis: &str, connections: usize) -> Result<(Self, Self)> {
+        let others = Self::contenders_with(place, &place.url, connections, &["--redis", redis]).await?;
+        let tidings = Self::tidings_with(&place.binary, &place.url, connections, &board(redis)).await?;
+        Ok((tidings, others))
+    }
+
+    async fn contenders_with(place: &Place, url: &str, connections: usize, options: &[&str]) -> Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("contender").args(["--database", url, "--data", &place.url]);

@@ -105,7 +105,7 @@ pub async fn compared<'a>(place: &Place, scene: &Scene, servers: Servers<'a>) ->
 /// Contenders who show less of an item, and are the last.
 const DESIGNS: usize = 3;
 
-/// The limit, our statement, Tidings with and without what it remembers, and the three designs.
+/// The limit (on PostgreSQL also a statement a request), our statement, Tidings with and without what it remembers, and the three designs.
 fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec<Contender<'a>> {
     let letters = |design: &str| {
         let path = format!("/letters/{design}");

@@ -12,7 +12,7 @@ use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::{Case, Measured, named};
 use crate::load::{Ask, Load};
-use crate::server::{Server, board, token};
+use crate::server::{Server, token};
 use crate::{Place, Plan, Result};
 
 /// Messages of one `sendNotifications`.
@@ -51,13 +51,10 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     cases.push(hold(place, plan, Work { name: "sendNotifications, 4 clients", load, reset: &[] }, &many).await?);
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
     cases.push(with_pgbench(place, plan, &compared(place, &tidings, &others).await?).await?);
-    // Nobody believes a board while another node runs without one, which the contenders are, too.
+    // Else nobody would believe the board.
     drop((tidings, others));
     if place.is_postgres() {
-        let redis = plan.ground.redis.as_str();
-        let others = Server::contenders_with(place, &place.url, CONNECTIONS, &["--redis", redis]).await?;
-        let settings = board(redis);
-        let tidings = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, &settings).await?;
+        let (tidings, others) = Server::with_board(place, &plan.ground.redis, CONNECTIONS).await?;
         let name = "messages with a board, 64 clients".into();
         cases.push(Comparison { name, ..compared(place, &tidings, &others).await? }.hold(place, plan).await?);
     }
