@@ -1,6 +1,6 @@
 //! What several requests want of the database at the same time, done for all of them in one go.
 //!
-//! Nobody waits for others to come: a request that finds room begins at once. Those that come while all the room is taken
+//! Nobody waits for others to come: a request that finds room begins at once. Those that come while the room is taken
 //! wait, as they would for a connection or a lock, and are then done together.
 
 use std::fmt::{self, Debug, Formatter};
@@ -24,7 +24,7 @@ type Work<C, T, O> = for<'a> fn(&'a C, &'a mut [Vec<T>]) -> BoxFuture<'a, Result
 /// How much is done at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// So many rounds are under way at the same time.
+    /// So many rounds are under way at the same time; more than [`EARLY`] only while a whole one waits.
     pub rounds: usize,
     /// So many things go into one round, unless a single job has more.
     pub things: usize,
@@ -34,6 +34,10 @@ pub struct Bounds {
     /// holds. Only for work that may be given up at any moment.
     pub splits_after: Option<Duration>,
 }
+
+/// So many rounds begin with whoever waits. What comes while they are under way goes into the next one, unless it is a round's worth: so a
+/// statement serves as many as it can, and a database with more processors still does as many statements at once as it may.
+const EARLY: usize = 2;
 
 /// A round that takes longer than this makes room for the next one: it may wait for what only one of its jobs needs.
 const SLOW: Duration = Duration::from_secs(2);
@@ -65,6 +69,13 @@ struct Job<T, O> {
     ticket: u64,
 }
 
+impl<T, O> Waiting<T, O> {
+    /// Whether what waits fills a round.
+    fn fill(&self, bounds: Bounds) -> bool {
+        self.jobs.iter().map(|job| job.things.len()).sum::<usize>() >= bounds.things
+    }
+}
+
 impl<C, T, O> Debug for Together<C, T, O> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let waiting = self.waiting.lock();
@@ -91,8 +102,10 @@ impl<C, T, O> Together<C, T, O> {
     fn next(&self) -> Vec<Job<T, O>> {
         let mut waiting = self.waiting.lock();
         waiting.jobs.retain(|job| !job.done.is_closed());
-        if waiting.jobs.is_empty() {
+        let is_needed = if waiting.under_way > EARLY { waiting.fill(self.bounds) } else { !waiting.jobs.is_empty() };
+        if !is_needed {
             waiting.under_way -= 1;
+            return Vec::new();
         }
         let mut many = 0;
         let over = waiting.jobs.iter().position(|job| {
@@ -116,7 +129,8 @@ impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Tog
             waiting.ticket += 1;
             let ticket = waiting.ticket;
             waiting.jobs.push(Job { things, done, since, ticket });
-            let begins = waiting.under_way < self.bounds.rounds;
+            let has_room = waiting.under_way < self.bounds.rounds;
+            let begins = has_room && (waiting.under_way < EARLY || waiting.fill(self.bounds));
             waiting.under_way += usize::from(begins);
             (ticket, begins)
         };
