@@ -101,6 +101,11 @@ async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a
     Ok((call, user))
 }
 
+/// Whether it is to be told how many items changed.
+fn is_counted(ctx: &Context<'_>) -> bool {
+    ctx.look_ahead().field("changedCount").exists()
+}
+
 async fn apply(
     ctx: &Context<'_>,
     select: InboxItemSelector,
@@ -131,7 +136,12 @@ async fn apply(
                 seq.ok_or_else(|| Error::bad_input("select.matching.upTo", "is no cursor of this inbox"))
             });
             let target = of.target.map(Into::into);
-            Selection::Matching(Match { types: of.types, target, up_to: up_to.transpose()? })
+            Selection::Matching(Match {
+                types: of.types,
+                target,
+                up_to: up_to.transpose()?,
+                is_counted: is_counted(ctx),
+            })
         }
     };
     let marked = mark::apply(call.app, call.tenant, user, &selection, change).await?;
@@ -208,7 +218,7 @@ impl MarkMutation {
         #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         let (call, user) = subject(ctx, user.as_ref()).await?;
-        let marked = mark::see(call.app, call.tenant, user, r#type.as_deref()).await?;
+        let marked = mark::see(call.app, call.tenant, user, r#type.as_deref(), is_counted(ctx)).await?;
         Ok(InboxItemsPayload { marked, user, items: Vec::new(), deleted_ids: Vec::new() })
     }
 }

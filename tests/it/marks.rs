@@ -77,6 +77,54 @@ on_every_database! {
         assert_eq!(app.user("ada").mark("markRead", json!({ "matching": {} })).await, 0);
     }
 
+    async fn a_mark_of_all_that_nobody_wants_counted_is_the_same_mark(app) {
+        for code in ["direct", "news", "orders"] {
+            app.admin().define_type(code).await;
+        }
+        app.admin().define(json!({ "code": "feed", "title": "Feed", "readPolicy": "AUTO" })).await;
+        let shown = "affectedTypes { code } viewer { overview { unread { count } types { type { code } unread { count } } } \
+            inbox { nodes { title isRead readAt } } }";
+        let mark = |what: &str| format!("mutation {{ markRead(select: {{ matching: {{}} }}) {{ {what} {shown} }} }}");
+        let see = |what: &str| format!("mutation {{ markSeen {{ {what} {shown} }} }}");
+        let answer = async |who: &str, ask: String, name: &str| {
+            let (many, mut answer) = app.statements_of(app.user(who).ask(&ask, json!({}))).await;
+            (many, answer[name].take())
+        };
+        for who in ["ada", "ben"] {
+            let items = filled(app, who, 3).await;
+            app.user(who).mark("markRead", json!({ "ids": items })).await;
+            app.user(who).mark("markUnread", json!({ "ids": items[..1] })).await;
+            for code in ["orders", "orders", "feed", "feed"] {
+                app.service().message(code, who, "hello").await;
+            }
+        }
+        for (ask, name) in [(&mark as &dyn Fn(&str) -> String, "markRead"), (&see, "markSeen")] {
+            for round in 0..2 {
+                let (counted, mut ada) = answer("ada", ask("changedCount"), name).await;
+                let (uncounted, ben) = answer("ben", ask(""), name).await;
+                let many = ada.as_object_mut().unwrap().remove("changedCount");
+                assert_eq!((uncounted, &ben), (counted, &ada), "{name}");
+                let is_any = !ben["affectedTypes"].as_array().unwrap().is_empty();
+                assert_eq!(many.unwrap() != 0, is_any, "{name}");
+                assert_eq!(is_any, round == 0 && name == "markRead", "{name}: {ben}");
+            }
+            for who in ["ada", "ben"] {
+                app.service().message("news", who, "and").await;
+            }
+        }
+        for who in ["ada", "ben"] {
+            app.service().message("feed", who, "more").await;
+            app.service().message("feed", who, "and more").await;
+        }
+        let (_, seen) = answer("ben", see(""), "markSeen").await;
+        assert_eq!(seen["affectedTypes"], json!([{ "code": "feed" }]));
+        let (_, seen) = answer("ada", see("changedCount"), "markSeen").await;
+        assert_eq!(seen["changedCount"], 2);
+        for who in ["ada", "ben"] {
+            assert_eq!(app.user(who).overview().await.last().unwrap(), "= 2", "the news, which nobody has marked");
+        }
+    }
+
     async fn an_overview_is_brought_to_what_is_marked_and_not_read_again(app) {
         app.admin().define_type("direct").await;
         app.admin().define_type("news").await;

@@ -33,6 +33,8 @@ pub struct Match {
     pub target: Option<Target>,
     /// Up to and including this one; nothing means all that is there when the call is made.
     pub up_to: Option<Seq>,
+    /// Whether somebody wants to know how many they are, each of which is to be looked at then.
+    pub is_counted: bool,
 }
 
 /// Changes the state of all that match.
@@ -42,9 +44,9 @@ pub(super) async fn apply(app: &App, tenant: &Tenant, user: UserId, of: &Match, 
 }
 
 /// The inbox, or one type of it, was looked at: types that read themselves are read, and, if it was the whole, nothing
-/// is unseen any more.
-pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -> Result<Marked> {
-    let (changed, catalogue) = in_bulk(app, tenant, user, Bulk::See(only)).await?;
+/// is unseen any more. What is read is counted where somebody wants to know.
+pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>, is_counted: bool) -> Result<Marked> {
+    let (changed, catalogue) = in_bulk(app, tenant, user, Bulk::See(only, is_counted)).await?;
     Ok(changed.by(&catalogue))
 }
 
@@ -52,8 +54,8 @@ pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>) -
 #[derive(Clone, Copy)]
 enum Bulk<'a> {
     Change(Change, &'a Match),
-    /// All of it was looked at, or a type of it.
-    See(Option<&'a str>),
+    /// All of it was looked at, or a type of it; and whether what is read is counted.
+    See(Option<&'a str>, bool),
 }
 
 /// What came of a try at a bulk mark.
@@ -81,7 +83,7 @@ async fn in_bulk(app: &App, tenant: &Tenant, user: UserId, bulk: Bulk<'_>) -> Re
         })?;
         match tried {
             Tried::Done(changed) => {
-                if !changed.is_empty() || matches!(bulk, Bulk::See(_)) {
+                if !changed.is_empty() || matches!(bulk, Bulk::See(..)) {
                     app.caches.forget(&[user]).await;
                 }
                 return Ok((changed, catalogue));
@@ -110,12 +112,17 @@ impl Inbox<'_> {
                     self.note(&changed).await?;
                 }
             }
-            Bulk::See(only) => self.see(&mut changed, only, by).await?,
+            Bulk::See(only, is_counted) => self.see(&mut changed, (only, is_counted), by).await?,
         }
         Ok(changed)
     }
 
-    async fn see(&self, changed: &mut Changed, only: Option<&str>, (end, catalogue): (Seq, &Catalogue)) -> Result<()> {
+    async fn see(
+        &self,
+        changed: &mut Changed,
+        (only, is_counted): (Option<&str>, bool),
+        (end, catalogue): (Seq, &Catalogue),
+    ) -> Result<()> {
         if let Some(code) = only
             && catalogue.message_type(code).is_none()
         {
@@ -123,7 +130,7 @@ impl Inbox<'_> {
         }
         let is_seen = |kind: &&Arc<MessageType>| only.is_none_or(|code| code == kind.code);
         let of = catalogue.types.iter().filter(|kind| kind.read_policy == ReadPolicy::Auto).filter(is_seen);
-        self.read_all(changed, &of.map(|kind| kind.id).collect::<Vec<_>>(), end).await?;
+        self.read_all(changed, &of.map(|kind| kind.id).collect::<Vec<_>>(), end, is_counted).await?;
         match only {
             None => people::seen(self.txn, self.tenant, self.user, end).await,
             Some(_) => self.note(changed).await,
@@ -152,7 +159,8 @@ impl Inbox<'_> {
         let types = catalogue.chosen("select.matching.types", of.types.as_deref())?;
         let up_to = of.up_to.unwrap_or(end).min(end);
         if change == Change::Read && of.target.is_none() {
-            return self.read_all(changed, &types.iter().map(|kind| kind.id).collect::<Vec<_>>(), up_to).await;
+            let types: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
+            return self.read_all(changed, &types, up_to, of.is_counted).await;
         }
         tally::settle(self.txn, &[self.user]).await?;
         for kind in types {
@@ -168,12 +176,12 @@ impl Inbox<'_> {
 
     /// Raises the read marks of types, where that makes anything read, and adds how much. The items stay untouched but for
     /// those that were kept unread, which no span counts: so none is to be settled. One statement on PostgreSQL and three elsewhere, however many
-    /// types and items there are.
-    async fn read_all(&self, changed: &mut Changed, kinds: &[TypeId], up_to: Seq) -> Result<()> {
+    /// types and items there are; where they are not counted it looks at one of each type.
+    async fn read_all(&self, changed: &mut Changed, kinds: &[TypeId], up_to: Seq, is_counted: bool) -> Result<()> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let of = statement::unread(self.txn, (self.user, kinds), up_to, self.now);
+        let of = statement::unread(self.txn, (self.user, kinds), up_to, is_counted, self.now);
         let unread: Vec<Unread> = of.rows(self.txn).await?;
         for of in unread.iter().filter(|of| of.kept > 0) {
             self.step(&Step::KEPT_TO_READ, of.type_id, up_to, None).await?;

@@ -10,7 +10,7 @@ use crate::domain::catalogue::{Catalogue, MessageType};
 /// What a mark did.
 #[derive(Clone, Debug, Default)]
 pub struct Marked {
-    /// For how many items the state was another.
+    /// For how many items the state was another; where they were not counted, at least so many.
     pub changed_count: u64,
     /// Their types, in catalogue order.
     pub types: Vec<Arc<MessageType>>,

@@ -17,7 +17,7 @@ use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::model::channel::Target;
 
-/// What is unread of a type.
+/// What is unread of a type: how many there are, or where they are not counted, 1 for any.
 #[derive(Debug, FromQueryResult)]
 pub struct Unread {
     pub type_id: TypeId,
@@ -29,16 +29,22 @@ pub struct Unread {
     pub mark: Seq,
 }
 
-/// Counts what is unread of each of some types up to a place in the log: two ranges, and a probe of `read_mark`'s key, in a branch for each,
+/// Counts what is unread of each of some types up to a place in the log, or says whether anything is: two ranges, and a probe of `read_mark`'s key, in a branch for each,
 /// since MySQL uses ranges only where it sees constants. On PostgreSQL it reads what is fresh, too: see [`unread_is_read`].
-pub fn unread(db: &impl ConnectionTrait, (user, kinds): (UserId, &[TypeId]), up_to: Seq, now: Millis) -> Sql {
+pub fn unread(
+    db: &impl ConnectionTrait,
+    (user, kinds): (UserId, &[TypeId]),
+    up_to: Seq,
+    is_counted: bool,
+    now: Millis,
+) -> Sql {
     let mut sql = Sql::new(db);
     if !unread_is_read(db) {
-        push_unread(&mut sql, (user, kinds), up_to, now);
+        push_unread(&mut sql, (user, kinds), up_to, is_counted, now);
         return sql;
     }
     sql.push("WITH r AS (");
-    push_unread(&mut sql, (user, kinds), up_to, now);
+    push_unread(&mut sql, (user, kinds), up_to, is_counted, now);
     sql.push("), s AS (");
     tally::push_read(&mut sql, user, up_to, now);
     sql.push("), m AS (INSERT INTO read_mark (user_id, type_id, read_upto, read_at) SELECT ").bind(user);
@@ -56,13 +62,14 @@ pub fn unread_is_read(db: &impl ConnectionTrait) -> bool {
     db.get_database_backend() == DbBackend::Postgres
 }
 
-fn push_unread(sql: &mut Sql, (user, kinds): (UserId, &[TypeId]), up_to: Seq, now: Millis) {
+fn push_unread(sql: &mut Sql, (user, kinds): (UserId, &[TypeId]), up_to: Seq, is_counted: bool, now: Millis) {
     for (place, kind) in kinds.iter().enumerate() {
         sql.push(if place > 0 { " UNION ALL SELECT " } else { "SELECT " });
         for (name, range) in [("fresh", (State::Fresh, Part::AboveMark)), ("kept", (State::KeptUnread, Part::All))] {
-            sql.push("(SELECT count(*) FROM inbox_item i WHERE ");
+            let (select, end) = if is_counted { ("", "") } else { ("(SELECT 1 FROM ", " LIMIT 1) c") };
+            sql.push("(SELECT count(*) FROM ").push(select).push("inbox_item i WHERE ");
             push_range(sql, user.into(), (*kind).into(), range, now);
-            sql.push(" AND i.seq <= ").bind(up_to).push(&format!(") AS {name}, "));
+            sql.push(" AND i.seq <= ").bind(up_to).push(&format!("{end}) AS {name}, "));
         }
         sql.push("COALESCE((SELECT MAX(m.read_upto) FROM read_mark m WHERE m.user_id = ").bind(user);
         sql.push(" AND m.type_id = ")
