@@ -1,13 +1,17 @@
 //! What statements over the tables are written with, besides SeaORM's own words.
 
+mod columns;
 mod count;
 mod list;
 mod lock;
 mod rows;
 mod scope;
 
+pub use columns::{Column, Columns};
 pub use count::Count;
 pub use list::{Among, LIST, array, padded};
 pub use lock::Lock;
 pub use rows::{Existing, insert};
 pub use scope::{OfTenant, OfUser};
+#[doc(hidden)]
+pub use sea_orm::{DbErr, QueryResult};

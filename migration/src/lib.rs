@@ -28,6 +28,7 @@ mod m20261124_000026_digests;
 mod m20261124_000027_folded_names;
 mod m20261125_000028_audit;
 mod m20261125_000029_tally_hours;
+mod m20261126_000030_kept_unread;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -62,6 +63,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261124_000027_folded_names,
     m20261125_000028_audit,
     m20261125_000029_tally_hours,
+    m20261126_000030_kept_unread,
 ];
 
 /// The names of all migrations, oldest first.

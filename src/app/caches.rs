@@ -12,6 +12,7 @@ use crate::clock::Millis;
 use crate::config::Config;
 use crate::model::answer::Answers;
 use crate::model::catalogue::Catalogue;
+use crate::model::contents::Contents;
 use crate::model::overview::{Mark, Memory};
 use crate::model::tenant::Tenant;
 
@@ -28,6 +29,8 @@ pub struct Caches {
     /// By code, with when it was said to be in use: for an hour from then on an action's number never changes, unless the database
     /// is restored from before it was made. Kept for a minute.
     pub actions: Cache<(TenantId, String), (ActionId, Millis)>,
+    /// Checked by each statement that names them.
+    pub contents: Contents,
     /// Checked by the database before each use.
     pub overviews: Memory,
     /// The same.
@@ -52,6 +55,7 @@ impl Caches {
             catalogues: Cache::new(10_000),
             users: Cache::builder().max_capacity(200_000).time_to_live(known_for).build(),
             actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
+            contents: Contents::new(config.limits.cached_content_bytes as usize),
             overviews: Memory::new(config.limits.cached_overview_bytes.into()),
             answers: Answers::new(config.limits.cached_overview_bytes.into()),
             pings: Mutex::default(),

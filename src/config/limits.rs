@@ -78,6 +78,9 @@ pub struct LimitsConfig {
     /// About how many bytes the remembered documents may take together; as much again for persisted queries.
     #[arg(long = "cached-document-bytes", env = "TIDINGS_CACHED_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.cached_document_bytes)]
     pub cached_document_bytes: u32,
+    /// About how many bytes may be taken by what notifications show, which is remembered from one read to the next; 0 for none.
+    #[arg(long = "cached-content-bytes", env = "TIDINGS_CACHED_CONTENT_BYTES", default_value_t = Self::DEFAULT.cached_content_bytes)]
+    pub cached_content_bytes: u32,
     /// About how many bytes remembered overviews may take, and as much again the answers that were made of them and of lists; 0 for none.
     #[arg(long = "cached-overview-bytes", env = "TIDINGS_CACHED_OVERVIEW_BYTES", default_value_t = Self::DEFAULT.cached_overview_bytes)]
     pub cached_overview_bytes: u32,
@@ -110,6 +113,7 @@ impl LimitsConfig {
         user_makes: 20_000,
         cached_documents: 1_000,
         cached_document_bytes: 16 * 1024 * 1024,
+        cached_content_bytes: 16 * 1024 * 1024,
         cached_overview_bytes: 64 * 1024 * 1024,
     };
 }

@@ -3,7 +3,7 @@
 //! What an ordinary statement is, the entities say; the rest stands in the files named `statement.rs`, and is written with this.
 //! A [`Sql`] is text with bound values; the few words that differ are methods of it.
 
-use entity::statement::{array, padded};
+use entity::statement::{Columns, array, padded};
 use sea_orm::sea_query::Nullable;
 use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, Statement, Value};
 
@@ -37,6 +37,12 @@ impl Sql {
     /// Adds text, which holds no values.
     pub fn push(&mut self, text: &str) -> &mut Self {
         self.text.push_str(text);
+        self
+    }
+
+    /// Adds the columns of what its rows are read into.
+    pub fn columns<T: Columns>(&mut self) -> &mut Self {
+        T::write(&mut self.text);
         self
     }
 
@@ -101,10 +107,16 @@ impl Sql {
         Statement::from_sql_and_values(self.backend, self.text, self.values)
     }
 
-    /// Runs it and reads its rows.
+    /// Runs it and reads its rows, by the names of their columns.
     pub async fn rows<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         let rows = db.query_all_raw(self.into_statement()).await?;
         Ok(rows.iter().map(|row| T::from_query_result(row, "")).collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Runs it and reads the first columns of its rows.
+    pub async fn all<T: Columns>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
+        let rows = db.query_all_raw(self.into_statement()).await?;
+        Ok(rows.iter().map(|row| T::read(row, 0)).collect::<std::result::Result<_, _>>()?)
     }
 
     /// Runs it and reads its first row.

@@ -88,7 +88,7 @@ impl Item {
 
 impl Content {
     /// About how many bytes it takes.
-    fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         size_of_val(self) + self.length() + self.sender.as_ref().map_or(0, |sender| 3 * sender.external_id.len())
     }
 

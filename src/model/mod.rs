@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod channel;
 pub mod check;
 pub mod content;
+pub mod contents;
 pub mod delivery;
 pub mod fingerprint;
 pub mod hours;

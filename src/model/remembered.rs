@@ -31,6 +31,11 @@ impl<T: Remembered> OfUsers<T> {
         Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
     }
 
+    /// Whether anything is remembered at all.
+    pub fn is_on(&self) -> bool {
+        self.0.policy().max_capacity() != Some(0)
+    }
+
     /// All of a user, oldest first.
     pub async fn all(&self, user: UserId) -> Option<Arc<Vec<Arc<T>>>> {
         self.0.get(&user).await
@@ -43,6 +48,9 @@ impl<T: Remembered> OfUsers<T> {
 
     /// Remembers one more.
     pub async fn keep(&self, user: UserId, one: T) {
+        if !self.is_on() {
+            return;
+        }
         let mut all = self.all(user).await.map(|known| known.to_vec()).unwrap_or_default();
         all.retain(|known| !one.replaces(known));
         if all.len() == T::MOST {

@@ -1,24 +1,22 @@
 //! Where inboxes stand.
 
+use entity::columns;
 use entity::ids::{Seq, UserId};
-use entity::prelude::FromQueryResult;
 
-/// Where an inbox stood in the moment of a statement: as `inbox::standing` asks for it.
-#[derive(Clone, Copy, Debug, FromQueryResult)]
-pub struct Standing {
-    #[sea_orm(from_alias = "h_user_id")]
-    pub user: UserId,
-    /// 1 or 0.
-    #[sea_orm(from_alias = "h_behind")]
-    behind: i32,
-    #[sea_orm(from_alias = "h_cursor_seq")]
-    cursor: Seq,
-    /// Where the statement read to.
-    #[sea_orm(from_alias = "h_last_seq")]
-    end: Seq,
-    /// Of the catalogue that the rest of the statement saw.
-    #[sea_orm(from_alias = "h_version")]
-    pub catalogue_version: i64,
+columns! {
+    /// Where an inbox stood in the moment of a statement: as `inbox::standing` asks for it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Standing {
+        pub user: UserId = "h_user_id",
+        /// 1 or 0.
+        behind: i32 = "h_behind",
+        /// What was published on their channels is in their inbox up to here, and amended up to here.
+        pub cursor: Seq = "h_cursor_seq",
+        /// Where the statement read to.
+        end: Seq = "h_last_seq",
+        /// Of the catalogue that the rest of the statement saw.
+        pub catalogue_version: i64 = "h_version",
+    }
 }
 
 impl Standing {

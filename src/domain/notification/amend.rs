@@ -134,6 +134,11 @@ async fn change(
         }
         return Ok(None);
     };
+    // Text stands once, in the notification: whoever shows it reads it again, once they know that it is another.
+    if is_new_text {
+        let version = tenant::Column::TextVersion;
+        Tenants::update_of_tenant(tenant.id).col_expr(version, Expr::col(version).add(1)).exec(txn).await?;
+    }
     if expires_at != of.expires_at {
         let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
         publications.col_expr(publication::Column::ExpiresAt, Expr::val(expires_at)).exec(txn).await?;
@@ -142,9 +147,6 @@ async fn change(
     if is_new_text {
         webhook::text_amended(txn, tenant, of.id, now).await?;
     }
-    // Text stands once, in the notification: whoever shows it reads it again, once they know that it is another.
-    let version = tenant::Column::TextVersion;
-    Tenants::update_of_tenant(tenant.id).col_expr(version, Expr::col(version).add(1)).exec(txn).await?;
     txn.tell(Notice { items: vec![seq], ..Notice::of(tenant.id) });
     Ok(None)
 }

@@ -3,23 +3,23 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use entity::ids::{TypeId, UserId};
+use entity::ids::UserId;
 use entity::prelude::*;
 use futures_util::FutureExt;
 use sea_orm::{DbBackend, QueryResult};
 
-use super::statement::{Row, statement};
+use super::statement::{Counts, Row, statement};
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Bounds, Party, Together};
 use crate::domain::catalogue::{Catalogue, MessageType};
-use crate::domain::inbox::Item;
-use crate::domain::inbox::item::Contents;
+use crate::domain::inbox::item::{self, Own};
 use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::view;
 use crate::error::Result;
+use crate::model::contents::Shelf;
 use crate::model::overview::Entry;
 use crate::model::proof::Proof;
 
@@ -119,39 +119,25 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
     for users in users.chunks(at_once.min(LIST)) {
         let now = app.now();
         let statement = statement(app, tenant, users, &want.types, &want.wish, (want.reach, now)).into_statement();
-        let found = app.db.read.query_all_raw(statement).await?.into_iter();
-        let rows = found.map(|row| Ok((Row::from_query_result(&row, "")?, row))).collect::<Result<Vec<_>>>()?;
-        if rows.iter().all(|(row, _)| row.standing.catalogue_version == want.catalogue.version) {
-            let mut overviews = assemble(&rows, want)?;
-            prove(&rows, &mut overviews, now);
+        let found = app.db.read.query_all_raw(statement).await?;
+        let rows = found.iter().map(|row| Ok((Row::read(row, 0)?, row))).collect::<Result<Vec<_>>>()?;
+        let is_of_catalogue = |((standing, _), _): &Row| standing.catalogue_version == want.catalogue.version;
+        if rows.iter().all(|(row, _)| is_of_catalogue(row)) {
+            let overviews = assemble((app, tenant), &rows, want, now)?;
             remember(app, &overviews, want).await;
             reading.overviews.extend(overviews);
         }
-        reading.standings.extend(rows.iter().map(|(row, _)| row.standing));
+        reading.standings.extend(rows.iter().map(|(((standing, _), _), _)| *standing));
     }
     reading.standings.dedup_by_key(|standing| standing.user);
     Ok(reading)
 }
 
-/// Notes what overviews were made of.
-fn prove(rows: &[(Row, QueryResult)], overviews: &mut HashMap<UserId, Overview>, read_at: Millis) {
-    let mut proofs: HashMap<UserId, Option<Proof>> = HashMap::with_capacity(overviews.len());
-    for (Row { standing, stamp, s_id, s_version, .. }, _) in rows {
-        let proof = proofs.entry(standing.user).or_insert_with(|| Proof::of(standing, *stamp, read_at));
-        if let Some(proof) = proof {
-            proof.senders.extend(s_id.zip(*s_version));
-        }
-    }
-    for (user, proof) in proofs {
-        if let Some((overview, mut proof)) = overviews.get_mut(&user).zip(proof) {
-            proof.senders.shrink_to_fit();
-            overview.proof = Some(Arc::new(proof));
-        }
-    }
-}
-
 /// Those of which it can be told whether they still hold.
 async fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
+    if !app.caches.overviews.is_on() {
+        return;
+    }
     for overview in overviews.values() {
         let Some(proof) = overview.proof.clone() else { continue };
         let entry = Entry::new(want.wish.clone(), overview.clone(), want.catalogue.clone(), proof);
@@ -159,37 +145,57 @@ async fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want)
     }
 }
 
-fn assemble(rows: &[(Row, QueryResult)], want: &Want) -> Result<HashMap<UserId, Overview>> {
-    let Want { wish, types, catalogue, .. } = want;
-    let mut found: HashMap<(UserId, TypeId), (i64, Option<Item>)> = HashMap::with_capacity(rows.len());
-    let (mut overviews, mut contents) = (HashMap::new(), Contents::default());
-    for (Row { standing, h_unseen, x_type_id, x_unread, item_notification, .. }, row) in rows {
-        let unseen = Count::of(h_unseen.unwrap_or_default(), wish.cap);
-        overviews.entry(standing.user).or_insert_with(|| Overview {
-            user: standing.user,
-            unread: Count { count: 0, is_exact: true },
-            unseen,
-            views: view::Unread::default(),
-            cap: wish.cap,
-            types: Vec::with_capacity(types.len()),
-            proof: None,
-            cursor: standing.complete_upto(),
-            catalogue_version: catalogue.version,
-        });
-        if let Some(kind) = *x_type_id {
-            let latest = item_notification.map(|_| contents.item(row, catalogue)).transpose()?;
-            found.insert((standing.user, kind), (x_unread.unwrap_or_default(), latest));
+/// Makes overviews of rows, each with what it was made of.
+fn assemble(
+    (app, tenant): (&App, &Tenant),
+    rows: &[(Row, &QueryResult)],
+    want: &Want,
+    read_at: Millis,
+) -> Result<HashMap<UserId, Overview>> {
+    let Want { wish, catalogue, .. } = want;
+    let mut overviews: HashMap<UserId, (Overview, Option<Proof>)> = HashMap::new();
+    for (((standing, stamp), of), row) in rows {
+        let begun = || (begin(standing, of, want), Proof::of(standing, *stamp, read_at));
+        let (overview, proof) = overviews.entry(standing.user).or_insert_with(begun);
+        let Some((of_type, unread)) = of.type_id.zip(of.unread) else { continue };
+        let Some(of_type) = overview.types.iter_mut().find(|of| of.message_type.id == of_type) else { continue };
+        of_type.unread = Count { count: unread, is_exact: true };
+        let Some(own) = Option::<Own>::read(row, Row::MANY)? else { continue };
+        let on = Shelf { tenant: tenant.id, catalogue, texts: stamp.texts };
+        let reading = item::Reading { contents: &app.caches.contents, on };
+        if let Some((edition, content)) = reading.content(own.seq, row, Row::MANY + Own::MANY)? {
+            of_type.latest = Some(item::over(&own, content));
+            if let Some(proof) = proof {
+                proof.senders.extend(edition.sender());
+            }
         }
     }
-    for overview in overviews.values_mut() {
-        let mut sum = 0;
-        for kind in types {
-            let (unread, latest) = found.remove(&(overview.user, kind.id)).unwrap_or_default();
-            sum += unread;
-            let unread = Count::of(unread, wish.cap);
-            overview.types.push(TypeOverview { message_type: kind.clone(), unread, latest });
-        }
+    let whole = |(user, (mut overview, proof)): (UserId, (Overview, Option<Proof>))| {
+        let sum = overview.types.iter().map(|of| of.unread.count).sum();
         overview.unread = Count::of(sum, wish.cap);
+        overview.types.iter_mut().for_each(|of| of.unread = Count::of(of.unread.count, wish.cap));
+        overview.proof = proof.map(|mut proof| {
+            proof.senders.shrink_to_fit();
+            Arc::new(proof)
+        });
+        (user, overview)
+    };
+    Ok(overviews.into_iter().map(whole).collect())
+}
+
+/// An overview in which nothing has been counted yet but what is unseen.
+fn begin(standing: &Standing, of: &Counts, Want { wish, types, catalogue, .. }: &Want) -> Overview {
+    let none = Count { count: 0, is_exact: true };
+    let of_type = |kind: &Arc<MessageType>| TypeOverview { message_type: kind.clone(), unread: none, latest: None };
+    Overview {
+        user: standing.user,
+        unread: none,
+        unseen: Count::of(of.unseen.unwrap_or_default(), wish.cap),
+        views: view::Unread::default(),
+        cap: wish.cap,
+        types: types.iter().map(of_type).collect(),
+        proof: None,
+        cursor: standing.complete_upto(),
+        catalogue_version: catalogue.version,
     }
-    Ok(overviews)
 }

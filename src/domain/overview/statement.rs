@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use entity::columns;
 use entity::ids::{TypeId, UserId};
-use entity::prelude::FromQueryResult;
 use sea_orm::DbBackend;
 
 use super::Wish;
@@ -12,35 +12,30 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::catalogue::MessageType;
 use crate::domain::inbox::item;
-use crate::domain::inbox::shelf::{Place, Range, Side, push_range, ranges};
-use crate::domain::inbox::standing::{self, Reach, STAMP_COLUMNS, Standing, push_stamp};
+use crate::domain::inbox::shelf::{Place, Range, Side, State, push_range, ranges};
+use crate::domain::inbox::standing::{self, Reach, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
 use crate::model::proof::Stamp;
 
-/// A row of it: where an inbox stands, and one of its types. What is shown of that one's newest item is read where it has not
-/// been already, by [`Contents`](item::Contents).
-#[derive(Debug, FromQueryResult)]
-pub struct Row {
-    #[sea_orm(nested)]
-    pub standing: Standing,
-    #[sea_orm(nested)]
-    pub stamp: Stamp,
-    pub h_unseen: Option<i64>,
-    /// Nothing where there are no types.
-    pub x_type_id: Option<TypeId>,
-    pub x_unread: Option<i64>,
-    /// The newest item's, if there is one.
-    pub item_notification: Option<i64>,
-    /// Who sent it, and the version of their profile.
-    pub s_id: Option<UserId>,
-    pub s_version: Option<i64>,
+columns! {
+    /// What is counted of an inbox, and of one of its types.
+    #[derive(Debug)]
+    pub struct Counts {
+        pub unseen: Option<i64> = "h_unseen",
+        /// Nothing where there are no types.
+        pub type_id: Option<TypeId> = "x_type_id",
+        pub unread: Option<i64> = "x_unread",
+    }
 }
+
+/// What a row of it begins with: where an inbox stands, and one of its types. After that comes the newest item of this one, whole.
+pub type Row = ((Standing, Stamp), Counts);
 
 /// The one statement: where each inbox stands (`h`), for each of its types the unread count and the newest seq, and that
 /// item with its notification, sender and action.
 ///
-/// Per user and type two ranges of `inbox_item_state` are counted and three ends of it are probed; what follows are
-/// probes of primary keys.
+/// Per user and type one range of `inbox_item_state` is counted and two ends of it are probed, and one more of each where the user keeps anything
+/// unread; what follows are probes of primary keys.
 pub fn statement(
     app: &App,
     tenant: &Tenant,
@@ -52,14 +47,12 @@ pub fn statement(
     let counted = Counted { cap: wish.cap, reach, now };
     let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(STAMP_COLUMNS);
-    sql.push(", h_unseen, x_type_id, x_unread, s.profile_version AS s_version, ");
-    item::push_columns(&mut sql);
-    sql.push(" FROM ");
+    sql.push("SELECT ").columns::<(Row, item::Whole)>().push(" FROM ");
     let push_standing = |sql: &mut Sql| {
         sql.push("(");
         standing::push(sql, tenant, users, reach, &|sql, user| {
             push_stamp(sql, user);
+            push_keeps(sql, user);
             if wish.unseen {
                 push_unseen(sql, user, &ids, counted);
             } else {
@@ -114,10 +107,28 @@ fn push_pairs(sql: &mut Sql, users: &[UserId], types: &[TypeId], counted: Counte
     }
 }
 
+/// Adds whether anything is kept unread: a probe of `inbox_item_kept`, which MySQL has not.
+fn push_keeps(sql: &mut Sql, user: Place<'_>) {
+    if let Place::Column(user) = user {
+        sql.push(", CASE WHEN (SELECT k.user_id FROM inbox_item k WHERE k.user_id = ").push(user);
+        sql.push(&format!(" AND k.state = {} LIMIT 1) IS NULL THEN 0 ELSE 1 END AS h_keeps", State::KeptUnread as i16));
+    }
+}
+
+/// Adds a number that a range gives, which is 0 where nothing is in it: what is kept unread is looked at only where there is any.
+fn push_of_range(sql: &mut Sql, user: Place<'_>, (state, _): Range, push: &dyn Fn(&mut Sql)) {
+    let is_rare = state == State::KeptUnread && matches!(user, Place::Column(_));
+    sql.push(if is_rare { "CASE WHEN h.h_keeps = 0 THEN 0 ELSE " } else { "" });
+    push(sql);
+    sql.push(if is_rare { " END" } else { "" });
+}
+
 fn push_unread(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted) {
     for (place, range) in ranges(Side::Inbox, Some(false)).iter().enumerate() {
         sql.push(if place > 0 { " + " } else { "" });
-        push_count(sql, counted.cap, &|sql| counted.push_range(sql, user, kind, *range));
+        push_of_range(sql, user, *range, &|sql| {
+            push_count(sql, counted.cap, &|sql| counted.push_range(sql, user, kind, *range));
+        });
     }
 }
 
@@ -175,9 +186,12 @@ fn push_latest(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted
     let greatest = sql.greatest();
     sql.push(greatest).push("(");
     for (place, range) in ranges(Side::Inbox, None).iter().enumerate() {
-        sql.push(if place > 0 { ", " } else { "" }).push("COALESCE((SELECT i.seq FROM inbox_item i WHERE ");
-        counted.push_range(sql, user, kind, *range);
-        sql.push(" ORDER BY i.seq DESC LIMIT 1), 0)");
+        sql.push(if place > 0 { ", " } else { "" });
+        push_of_range(sql, user, *range, &|sql| {
+            sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE ");
+            counted.push_range(sql, user, kind, *range);
+            sql.push(" ORDER BY i.seq DESC LIMIT 1), 0)");
+        });
     }
     sql.push(")");
 }

@@ -5,8 +5,8 @@ mod watch;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use entity::columns;
 use entity::ids::{Seq, UserId};
-use entity::prelude::FromQueryResult;
 use parking_lot::Mutex;
 
 use super::standing::Standing;
@@ -14,29 +14,26 @@ use crate::clock::Millis;
 
 pub use watch::{ASKED_EVERY, Shares, Watch, hung};
 
-/// Of all that an inbox shows but time: what is read twice of an inbox with the same one, between which nothing has expired and no sender
-/// has another profile, is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
-pub struct Stamp {
-    /// What was published on their channels is in their inbox up to here, and amended up to here.
-    #[sea_orm(from_alias = "h_cursor_seq")]
-    cursor: Seq,
-    /// Of their inbox: what they or the sweep has changed since it arrived.
-    #[sea_orm(from_alias = "h_user_version")]
-    version: i64,
-    /// Messages come without a sync, each newer than everything before.
-    #[sea_orm(from_alias = "h_newest")]
-    newest: Seq,
-    #[sea_orm(from_alias = "h_texts")]
-    texts: i64,
-    #[sea_orm(from_alias = "h_version")]
-    catalogue: i64,
+columns! {
+    /// With the cursor and the catalogue, of all that an inbox shows but time: what is read twice of an inbox with the same ones, between
+    /// which nothing has expired and no sender has another profile, is the same.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Stamp {
+        /// Of their inbox: what they or the sweep has changed since it arrived.
+        pub version: i64 = "h_user_version",
+        /// Messages come without a sync, each newer than everything before.
+        newest: Seq = "h_newest",
+        /// Of the texts of the tenant: how often one was amended.
+        pub texts: i64 = "h_texts",
+    }
 }
 
 /// What something was made of that one statement has read of an inbox.
 #[derive(Debug)]
 pub struct Proof {
     pub user: UserId,
+    cursor: Seq,
+    catalogue_version: i64,
     stamp: Stamp,
     /// The instant by which it was decided what has expired.
     pub read_at: Millis,
@@ -55,6 +52,8 @@ impl Proof {
         let is_whole = !standing.is_behind() && stamp.newest <= complete_upto;
         is_whole.then(|| Self {
             user: standing.user,
+            cursor: standing.cursor,
+            catalogue_version: standing.catalogue_version,
             stamp,
             read_at,
             senders: Vec::new(),
@@ -66,7 +65,9 @@ impl Proof {
     /// As of which place in the log it is shown, where it still holds.
     pub fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Seq> {
         // A log that ends before what was known of it is another one.
-        if standing.is_behind() || stamp != self.stamp || standing.complete_upto() < self.complete_upto() {
+        let is_same =
+            (standing.cursor, standing.catalogue_version, stamp) == (self.cursor, self.catalogue_version, self.stamp);
+        if standing.is_behind() || !is_same || standing.complete_upto() < self.complete_upto() {
             return None;
         }
         self.complete_upto.fetch_max(standing.complete_upto().0, Ordering::Relaxed);
@@ -93,6 +94,8 @@ impl Proof {
     pub fn next(&self) -> Self {
         Self {
             user: self.user,
+            cursor: self.cursor,
+            catalogue_version: self.catalogue_version,
             stamp: Stamp { version: self.stamp.version + 1, ..self.stamp },
             read_at: self.read_at,
             senders: self.senders.clone(),

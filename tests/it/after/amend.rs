@@ -25,6 +25,37 @@ on_every_database! {
         }
     }
 
+    async fn what_was_shown_to_one_is_shown_to_the_next_as_it_is_by_then(app) {
+        let operator = app.admin();
+        operator.define_type("news").await;
+        let sent = announce(&operator, json!({ "sender": "ben", "content": { "title": "one", "data": { "a": 1 } } })).await;
+        let query = "{ viewer { inbox { nodes { title data sender { name } } } overview { types { latest { title sender { name } } } } } }";
+        let shown = async |user: &str| {
+            let data = app.user(user).ask(query, json!({})).await;
+            let item = &data["viewer"]["inbox"]["nodes"][0];
+            let latest = &data["viewer"]["overview"]["types"][0]["latest"];
+            assert_eq!((&item["title"], &item["sender"]), (&latest["title"], &latest["sender"]));
+            format!("{} {} {}", item["title"], item["data"]["a"], item["sender"]["name"])
+        };
+        assert_eq!(shown("ada").await, "\"one\" 1 null");
+        // All in the same millisecond.
+        let expiry = |minutes: i64| json!((app.now() + TimeDelta::minutes(minutes)).to_rfc3339());
+        update(&operator, &sent["id"], json!({ "title": "two" })).await;
+        assert_eq!(shown("cem").await, "\"two\" 1 null");
+        update(&operator, &sent["id"], json!({ "title": "three", "expiresAt": expiry(5) })).await;
+        assert_eq!(shown("dan").await, "\"three\" 1 null");
+        update(&operator, &sent["id"], json!({ "data": { "a": 2 }, "expiresAt": expiry(6) })).await;
+        assert_eq!(shown("eve").await, "\"three\" 2 null");
+        for name in ["Ben", "Benjamin"] {
+            app.service().ask("mutation($name: String!) { saveUserProfiles(inputs: [{ id: \"ben\", name: $name }]) { id } }", json!({ "name": name })).await;
+            assert_eq!(shown(&format!("who asks after {name}")).await, format!("\"three\" 2 \"{name}\""));
+        }
+        operator.ask("mutation { saveMessageType(input: { code: \"news\", title: \"News\", template: { title: \"by {{ sender.name }}\" } }) { code } }", json!({})).await;
+        for user in ["ada", "cem", "somebody"] {
+            assert_eq!(shown(user).await, "\"by Benjamin\" 2 \"Benjamin\"");
+        }
+    }
+
     async fn what_is_retracted_is_gone_for_all_however_they_got_it(app) {
         let operator = app.admin();
         operator.define_type("news").await;

@@ -3,12 +3,11 @@
 mod statement;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 use entity::inbox_item::State;
-use entity::prelude::{FromQueryResult, LIST};
+use entity::prelude::{Columns, LIST};
 use sea_orm::QueryResult;
 use serde_json::Value;
 
@@ -17,15 +16,13 @@ use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::channel::Target;
+use crate::model::contents::{Contents, Edition, Shelf};
 pub use crate::model::item::{Content, Item};
 use crate::model::item::{OwnText, Rendered};
 use crate::model::user::Profile;
 
-pub use statement::{CONTENT_COLUMNS, Own, Row, STATE_COLUMNS, Shown, push_columns, push_content_joins, push_joins};
-
-/// What rows of one statement have shown, by seq.
-#[derive(Debug, Default)]
-pub struct Contents(HashMap<Seq, Arc<Content>>);
+use statement::Shown;
+pub use statement::{Own, Telling, Whole, push_content_joins, push_joins};
 
 /// A user's items by their seqs, in that order, but for those that have expired or been retracted; their inbox need not be synced,
 /// for whoever knows an id has seen it, and the notification itself says what became of it.
@@ -33,35 +30,37 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Res
     let catalogue = catalogue::current(app, tenant).await?;
     let mut found = HashMap::with_capacity(seqs.len());
     for seqs in seqs.chunks(LIST) {
-        for row in statement::some(app, tenant, user, seqs).rows::<Row>(&app.db.read).await? {
-            let item = of(row, &catalogue)?;
-            found.insert(item.seq, item);
+        for (own, telling) in statement::some(app, tenant, user, seqs).all::<Whole>(&app.db.read).await? {
+            let content = Arc::new(content(telling, &catalogue)?);
+            found.insert(own.seq, over(&own, content));
         }
     }
     Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect())
 }
 
-impl Contents {
-    /// The item of a row that has one with a notification; those with the same notification share its content.
-    pub fn item(&mut self, row: &QueryResult, catalogue: &Arc<Catalogue>) -> Result<Item> {
-        let own = Own::from_query_result(row, "")?;
-        let content = match self.0.entry(own.seq) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(unknown) => {
-                let shown = Shown::from_query_result(row, "")?;
-                unknown.insert(Arc::new(content(shown, catalogue)?)).clone()
-            }
-        };
-        Ok(over(&own, content))
+/// Reads what notifications show, where it is not known, from rows with the columns of [`Telling`].
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    pub contents: &'a Contents,
+    /// By the catalogue and the texts of the rows' statement.
+    pub on: Shelf<'a>,
+}
+
+impl Reading<'_> {
+    /// What the notification at a place in the log shows, of which the first column has this place in the row; nothing where it is gone.
+    pub fn content(&self, seq: Seq, row: &QueryResult, from: usize) -> Result<Option<(Edition, Arc<Content>)>> {
+        let Some(edition) = Option::<Edition>::read(row, from)? else { return Ok(None) };
+        if let Some(known) = self.contents.find(self.on, seq, &edition) {
+            return Ok(Some((edition, known)));
+        }
+        let shown = Shown::read(row, from + Edition::MANY)?;
+        let content = Arc::new(content((edition, shown), self.on.catalogue)?);
+        self.contents.keep(self.on, seq, edition, &content);
+        Ok(Some((edition, content)))
     }
 }
 
-/// The item of a row, by the catalogue of its statement.
-pub fn of(row: Row, catalogue: &Arc<Catalogue>) -> Result<Item> {
-    Ok(over(&row.own, Arc::new(content(row.shown, catalogue)?)))
-}
-
-/// The item of a row, whose content is known.
+/// An item, whose content is known.
 pub fn over(own: &Own, content: Arc<Content>) -> Item {
     Item {
         user: own.user,
@@ -78,30 +77,30 @@ pub fn over(own: &Own, content: Arc<Content>) -> Item {
     }
 }
 
-/// What is shown of the notification of a row, by the catalogue of its statement.
-pub fn content(row: Shown, catalogue: &Arc<Catalogue>) -> Result<Content> {
-    let missing = || Error::internal(format!("message type {} is not in the catalogue", row.item_content_type_id));
+/// What is shown of a notification, by the catalogue of its statement.
+fn content((edition, shown): Telling, catalogue: &Arc<Catalogue>) -> Result<Content> {
+    let missing = || Error::internal(format!("message type {} is not in the catalogue", shown.type_id));
     Ok(Content {
-        notification: row.item_notification,
-        kind: row.item_kind,
-        message_type: catalogue.type_by_id(row.item_content_type_id).cloned().ok_or_else(missing)?,
-        published_at: row.item_published_at,
-        updated_at: row.item_updated_at,
-        data: json(row.item_data)?,
-        sender: row.s_id.zip(row.s_external_id).map(|(id, external_id)| Profile {
+        notification: edition.notification,
+        kind: shown.kind,
+        message_type: catalogue.type_by_id(shown.type_id).cloned().ok_or_else(missing)?,
+        published_at: edition.published_at,
+        updated_at: edition.updated_at,
+        data: json(shown.data)?,
+        sender: edition.sender.zip(shown.sender).map(|(id, external_id)| Profile {
             id,
             external_id,
-            name: row.s_name,
-            avatar_url: row.s_avatar_url,
-            locale: row.s_locale,
+            name: shown.sender_name,
+            avatar_url: shown.sender_avatar_url,
+            locale: shown.sender_locale,
         }),
-        target: row.item_target_type.zip(row.item_target_id).map(|(target_type, id)| Target { target_type, id }),
-        action: row.item_action,
+        target: shown.target_type.zip(shown.target_id).map(|(target_type, id)| Target { target_type, id }),
+        action: shown.action,
         own: OwnText {
-            title: row.item_title,
-            body: row.item_body,
-            link: row.item_link,
-            params: json(row.item_params)?.unwrap_or_default(),
+            title: shown.title,
+            body: shown.body,
+            link: shown.link,
+            params: json(shown.params)?.unwrap_or_default(),
         },
         catalogue: catalogue.clone(),
         rendered: Rendered::default(),

@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::{ConnectionTrait, FromQueryResult};
+use entity::prelude::{Columns, ConnectionTrait};
 
-use super::item::Item;
+use super::item::{Item, Reading};
 use super::standing::{self, Reach, Standing, Verdict};
 use crate::app::App;
 use crate::domain::catalogue::{self};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
+use crate::model::contents::{Edition, Shelf};
 use crate::model::proof::Proof;
 use statement::{Row, Stands};
 
@@ -47,8 +48,8 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let now = app.now();
         let statement = statement(app, tenant, user, (filter, way), window, (&catalogue, reach));
         let found = app.db.read.query_all_raw(statement.into_statement()).await?;
-        let stands = found.first().map(|row| Stands::from_query_result(row, "")).transpose()?;
-        let standings: Vec<Standing> = stands.iter().map(|of| of.standing).collect();
+        let stands = found.first().map(|row| Stands::read(row, 0)).transpose()?;
+        let standings: Vec<Standing> = stands.iter().map(|(standing, _)| *standing).collect();
         match standing::check(app, tenant, &standings, &catalogue).await? {
             Verdict::Stands => {}
             Verdict::Outdated(newer) => {
@@ -60,29 +61,31 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
                 continue;
             }
         }
-        let Some(Stands { standing, stamp }) = stands else { return Err(Error::Erased) };
+        let Some((standing, stamp)) = stands else { return Err(Error::Erased) };
         catalogue.chosen("filter.types", filter.types.as_deref())?;
-        let rows = found.iter().map(|row| Row::from_query_result(row, ""));
-        let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut rows = found.iter().map(Row::of).collect::<Result<Vec<_>>>()?;
+        let place = |row: &Row<'_>| row.own.as_ref().map(|own| own.seq);
         match window.end {
-            End::Newest => rows.sort_unstable_by_key(|row| Reverse(row.item_seq)),
-            End::Oldest => rows.sort_unstable_by_key(|row| row.item_seq),
+            End::Newest => rows.sort_unstable_by_key(|row| Reverse(place(row))),
+            End::Oldest => rows.sort_unstable_by_key(place),
         }
         // By rows: an item whose notification has gone fills a place all the same.
-        let seqs: Vec<Seq> = rows.iter().filter_map(|row| row.item_seq).collect();
+        let seqs: Vec<Seq> = rows.iter().filter_map(place).collect();
         let walked_to = rows.iter().find_map(|row| row.walked_to);
         if way == Way::Walk && walked_to.is_some() {
             way = Way::Ranges;
             continue;
         }
         let is_full = seqs.len() > window.many;
-        let mut proof = if is_of_one { Proof::of(&standing, stamp, now) } else { None };
-        if let Some(proof) = &mut proof {
-            let senders = rows.iter().filter_map(|row| row.item.as_ref()?.shown.s_id.zip(row.s_version));
-            proof.senders = Vec::from_iter(senders.collect::<BTreeSet<_>>());
-        }
-        let shown = rows.into_iter().take(window.many).filter_map(|row| row.item);
-        let mut items = shown.map(|row| super::item::of(row, &catalogue)).collect::<Result<Vec<_>>>()?;
+        let on = Shelf { tenant: tenant.id, catalogue: &catalogue, texts: stamp.texts };
+        let reading = Reading { contents: &app.caches.contents, on };
+        let shown = rows.iter().take(window.many).filter_map(|row| row.item(&reading).transpose());
+        let (mut items, editions): (Vec<Item>, Vec<_>) = shown.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let proof = Proof::of(&standing, stamp, now).filter(|_| is_of_one).map(|mut proof| {
+            let senders: BTreeSet<(UserId, i64)> = editions.iter().filter_map(Edition::sender).collect();
+            proof.senders = Vec::from_iter(senders);
+            Arc::new(proof)
+        });
         if let Some(last) = seqs.get(window.many.wrapping_sub(1)).filter(|_| items.is_empty() && is_full) {
             match window.end {
                 End::Newest => window.older_than = Some(*last),
@@ -98,11 +101,6 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
         let upto = standing.complete_upto();
         // A page for nothing at all goes on before its first.
         let last = seqs.get(window.many.saturating_sub(1)).copied();
-        return Ok(Page {
-            items,
-            goes_on_at: if is_full { last } else { walked_to },
-            upto,
-            proof: proof.map(Arc::new),
-        });
+        return Ok(Page { items, goes_on_at: if is_full { last } else { walked_to }, upto, proof });
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
 use entity::notification::Kind;
-use entity::prelude::FromQueryResult;
-use sea_orm::DbBackend;
+use entity::prelude::Columns;
+use entity::statement::Column;
+use sea_orm::{DbBackend, QueryResult};
 
 use super::window::{End, Filter, Way, Window};
 use crate::app::App;
@@ -14,10 +15,12 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::channel::Target;
-use crate::domain::inbox::item;
+use crate::domain::inbox::item::{self, Item, Own};
 use crate::domain::inbox::shelf::{Place, push_range, push_shown, ranges};
-use crate::domain::inbox::standing::{self, Reach, STAMP_COLUMNS, Standing, push_stamp};
+use crate::domain::inbox::standing::{self, Reach, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
+use crate::error::Result;
+use crate::model::contents::Edition;
 use crate::model::proof::Stamp;
 
 /// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
@@ -29,26 +32,31 @@ const PAGES: i64 = 3;
 /// What is read of an item along the way.
 const WALKED: &str = "i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archived_at, i.expires_at";
 
-/// Where the inbox stands, which each row says.
-#[derive(Debug, FromQueryResult)]
-pub struct Stands {
-    #[sea_orm(nested)]
-    pub standing: Standing,
-    #[sea_orm(nested)]
-    pub stamp: Stamp,
-}
+/// Where the inbox stands, with which each row begins.
+pub type Stands = (Standing, Stamp);
 
 /// One of the items. There is one row at least, without an item where there is none.
-#[derive(Debug, FromQueryResult)]
-pub struct Row {
+pub struct Row<'a> {
     /// Also where its notification has gone, and so nothing of it is shown.
-    pub item_seq: Option<Seq>,
-    #[sea_orm(nested)]
-    pub item: Option<item::Row>,
-    /// The version of its sender's profile.
-    pub s_version: Option<i64>,
+    pub own: Option<Own>,
     /// The last of the items that were looked at, where they were as many as may be.
     pub walked_to: Option<Seq>,
+    all: &'a QueryResult,
+}
+
+impl<'a> Row<'a> {
+    /// Reads a row but for what the item shows.
+    pub fn of(all: &'a QueryResult) -> Result<Self> {
+        let walked_to = Column::get(all, Stands::MANY + item::Whole::MANY)?;
+        Ok(Self { own: Option::read(all, Stands::MANY)?, walked_to, all })
+    }
+
+    /// Its item, and by what it is known what that shows.
+    pub fn item(&self, reading: &item::Reading<'_>) -> Result<Option<(Item, Edition)>> {
+        let Some(own) = &self.own else { return Ok(None) };
+        let content = reading.content(own.seq, self.all, Stands::MANY + Own::MANY)?;
+        Ok(content.map(|(edition, content)| (item::over(own, content), edition)))
+    }
 }
 
 /// The one statement: where the inbox stands, and the page with all that is shown of it.
@@ -72,12 +80,7 @@ pub fn statement(
     (catalogue, reach): (&Arc<Catalogue>, Reach),
 ) -> Sql {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ")
-        .push(standing::COLUMNS)
-        .push(", ")
-        .push(STAMP_COLUMNS)
-        .push(", s.profile_version AS s_version, ");
-    item::push_columns(&mut sql);
+    sql.push("SELECT ").columns::<(Stands, item::Whole)>();
     let part = Part { app, tenant, user, filter, window, reach };
     match way {
         Way::Walk => part.push_walk(&mut sql),

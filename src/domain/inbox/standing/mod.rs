@@ -18,7 +18,7 @@ use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
 pub use crate::model::standing::Standing;
 
-pub use statement::{COLUMNS, IDLE_GAP, NEWEST, Reach, STAMP_COLUMNS, of, pad, push, push_cut, push_stamp};
+pub use statement::{IDLE_GAP, NEWEST, Reach, of, pad, push, push_cut, push_stamp};
 
 /// What is to be done with what a statement read.
 #[derive(Debug)]

@@ -46,16 +46,13 @@ pub fn pad(sql: &Sql, users: &mut Vec<UserId>) {
 pub async fn of(db: &impl ConnectionTrait, tenant: &Tenant, mut users: Vec<UserId>) -> Result<Vec<Standing>> {
     let mut sql = Sql::new(db);
     pad(&sql, &mut users);
-    sql.push("SELECT ").push(COLUMNS).push(" FROM (");
+    sql.push("SELECT ").columns::<Standing>().push(" FROM (");
     push(&mut sql, tenant, &users, Reach::End, &|_, _| {});
     sql.push(") h");
-    sql.rows(db).await
+    sql.all(db).await
 }
 
-/// The columns that [`push`] gives to a table `h`, for a statement's SELECT.
-pub const COLUMNS: &str = "h.h_user_id, h.h_behind, h.h_cursor_seq, h.h_last_seq, h.h_version";
-
-/// Adds a sub-select with one row for each of the users, and `extra` as more columns of it.
+/// Adds a sub-select with a [`Standing`] for each of the users, and `extra` as more columns of it.
 ///
 /// Its LIMIT keeps the planners from merging it with the rest, where it would be asked again for every row.
 pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extra: &dyn Fn(&mut Sql, Place<'_>)) {
@@ -89,10 +86,7 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
     sql.push(" LIMIT 1000000");
 }
 
-/// The columns of [`push_stamp`].
-pub const STAMP_COLUMNS: &str = "h_user_version, h_texts, h_newest";
-
-/// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) to the standing of a user `u` of the tenant `t`: one probe of `inbox_item`'s key.
+/// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) to the [`Standing`] of a user `u` of the tenant `t`: one probe of `inbox_item`'s key.
 pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
     sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
     sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");

@@ -6,14 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::statement::LIST;
+use entity::prelude::{Columns, ConnectionTrait, LIST};
 
 use crate::app::App;
 use crate::domain::catalogue;
-use crate::domain::inbox::item::{self, Content, Item, Own};
+use crate::domain::inbox::item::{self, Content, Item, Own, Reading};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use statement::Row;
+use crate::model::contents::Shelf;
+use statement::Place;
 pub use statement::Span;
 
 /// What is in a span.
@@ -29,7 +30,7 @@ pub struct Newer {
 ///
 /// A range of `inbox_item`'s key a user, and then what they show, once for all who got the same.
 pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Newer> {
-    let rows: Vec<Own> = statement::items(app, users, span).rows(&app.db.read).await?;
+    let rows: Vec<Own> = statement::items(app, users, span).all(&app.db.read).await?;
     let mut seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
     // By rows: what has gone meanwhile filled the span all the same.
     let more_after = seqs.last().copied().filter(|_| span.limit.is_some_and(|limit| rows.len() >= limit));
@@ -44,11 +45,15 @@ pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>)
 async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Seq, Arc<Content>>> {
     let mut contents = HashMap::with_capacity(seqs.len());
     for seqs in seqs.chunks(LIST) {
-        let rows: Vec<Row> = statement::contents(app, tenant, seqs).rows(&app.db.read).await?;
-        let Some(row) = rows.first() else { continue };
-        let catalogue = catalogue::at(app, tenant, row.catalogue_version).await?;
-        for row in rows {
-            contents.insert(row.content_seq, Arc::new(item::content(row.shown, &catalogue)?));
+        let rows = app.db.read.query_all_raw(statement::contents(app, tenant, seqs).into_statement()).await?;
+        let Some(first) = rows.first() else { continue };
+        let Place { catalogue_version, texts, .. } = Place::read(first, 0)?;
+        let catalogue = catalogue::at(app, tenant, catalogue_version).await?;
+        let on = Shelf { tenant: tenant.id, catalogue: &catalogue, texts };
+        let reading = Reading { contents: &app.caches.contents, on };
+        for row in &rows {
+            let seq = Place::read(row, 0)?.seq;
+            contents.extend(reading.content(seq, row, Place::MANY)?.map(|(_, content)| (seq, content)));
         }
     }
     Ok(contents)

@@ -7,7 +7,7 @@ use entity::ids::{Seq, UserId};
 use entity::prelude::{Among, EntityTrait, LIST, QueryFilter, QuerySelect};
 use entity::user::{Column, Entity as User};
 
-use super::statement::{Inbox, Row, Sender, question};
+use super::statement::{Row, question};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::standing::{Reach, Standing};
@@ -59,16 +59,15 @@ impl Known {
             let senders = Vec::from_iter(senders);
             let (senders, more) = senders.split_at(senders.len().min(LIST));
             let question = question(app, tenant, (Vec::from_iter(users), senders), reach, now);
-            for row in question.rows(&app.db.read).await? {
-                match row {
-                    Row::Sender(Sender { id, version }) => drop(self.senders.insert(id, version)),
-                    Row::Inbox(Inbox { standing, stamp, expired_at, expires_at }) => {
-                        tenant.saw(standing.complete_upto());
-                        self.expired_at = self.expired_at.max(expired_at);
-                        self.expires_at = self.expires_at.min(expires_at);
-                        self.users.insert(standing.user, (standing, stamp));
-                    }
+            for ((standing, stamp), besides) in question.all::<Row>(&app.db.read).await? {
+                if besides.is_sender == 1 {
+                    self.senders.insert(standing.user, stamp.version);
+                    continue;
                 }
+                tenant.saw(standing.complete_upto());
+                self.expired_at = self.expired_at.max(besides.expired_at);
+                self.expires_at = self.expires_at.min(besides.expires_at);
+                self.users.insert(standing.user, (standing, stamp));
             }
             for senders in more.chunks(LIST) {
                 self.ask_of(app, senders).await?;

@@ -1,38 +1,35 @@
 //! The one statement that asks whether what was read of inboxes still holds.
 
+use entity::columns;
 use entity::ids::{ChannelId, UserId};
 use entity::prelude::FromQueryResult;
-use sea_orm::{ConnectionTrait, DbErr, QueryResult};
+use sea_orm::ConnectionTrait;
 
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Sql;
-use crate::domain::inbox::standing::{self, Reach, STAMP_COLUMNS, Standing, push_stamp};
+use crate::domain::inbox::standing::{self, Reach, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
 use crate::model::proof::Stamp;
 
 /// An instant that never comes.
 const NEVER: &str = "9223372036854775807";
 
-/// A row of it.
-#[derive(Debug)]
-pub enum Row {
-    Inbox(Inbox),
-    Sender(Sender),
+columns! {
+    /// What else is said of an inbox, or of a sender.
+    #[derive(Debug)]
+    pub struct Besides {
+        /// When something of the tenant last expired.
+        pub expired_at: Millis = "expired_at",
+        /// When something does next; never, where there is no board.
+        pub expires_at: Millis = "expires_at",
+        /// 1 for a sender.
+        pub is_sender: i32 = "is_sender",
+    }
 }
 
-/// An inbox as it is.
-#[derive(Debug, FromQueryResult)]
-pub struct Inbox {
-    #[sea_orm(nested)]
-    pub standing: Standing,
-    #[sea_orm(nested)]
-    pub stamp: Stamp,
-    /// When something of the tenant last expired.
-    pub expired_at: Millis,
-    /// When something does next; never, where there is no board.
-    pub expires_at: Millis,
-}
+/// A row of it: where an inbox stands; or a sender, as whose version that of their profile is said.
+pub type Row = ((Standing, Stamp), Besides);
 
 /// A channel that somebody listens to; none where they listen to none, or to too many.
 #[derive(Debug, FromQueryResult)]
@@ -40,24 +37,6 @@ pub struct Listener {
     pub user_id: UserId,
     pub channel_id: Option<ChannelId>,
     pub subscription_count: i64,
-}
-
-/// The version of a sender's profile.
-#[derive(Debug, FromQueryResult)]
-pub struct Sender {
-    #[sea_orm(from_alias = "h_user_id")]
-    pub id: UserId,
-    #[sea_orm(from_alias = "h_user_version")]
-    pub version: i64,
-}
-
-impl FromQueryResult for Row {
-    fn from_query_result(row: &QueryResult, pre: &str) -> Result<Self, DbErr> {
-        if row.try_get::<i32>(pre, "is_sender")? == 1 {
-            return Ok(Self::Sender(Sender::from_query_result(row, pre)?));
-        }
-        Ok(Self::Inbox(Inbox::from_query_result(row, pre)?))
-    }
 }
 
 /// Where the inboxes stand, when something of the tenant last expired, and a row for each sender.
@@ -72,7 +51,7 @@ pub fn question(
     now: Millis,
 ) -> Sql {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(standing::COLUMNS).push(", ").push(STAMP_COLUMNS);
+    sql.push("SELECT ").columns::<(Standing, Stamp)>();
     sql.push(", COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.expires_at <= ").bind(now).push(" ORDER BY n.expires_at DESC LIMIT 1), 0) AS expired_at");
     sql.push(", ");
