@@ -75,9 +75,9 @@ pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Route
     let is_postgres = driver.is_postgres();
     let overview = OVERVIEW.replace("{SHOWN}", SHOWN);
     let alone = overview.replace("{ONE_OF}", "=");
-    // A few connections at a time, as Tidings has it.
+    // Few of them at a time, so that statements are full: as Tidings has it.
     let (groups, most, overview) = if is_postgres {
-        (connections / 4, TOGETHER, overview.replace("{ONE_OF} $1", "= ANY($1)"))
+        (2, TOGETHER, overview.replace("{ONE_OF} $1", "= ANY($1)"))
     } else {
         (connections, 1, alone.clone())
     };

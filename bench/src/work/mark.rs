@@ -18,6 +18,9 @@ use crate::{Place, Plan, Result, data};
 
 const READ: &str = "mutation($s: InboxItemSelector!) { markRead(select: $s) { changedCount } }";
 
+/// As the bell marks: it shows the counts afterwards, and not how many changed.
+const UNCOUNTED: &str = "mutation($s: InboxItemSelector!) { markRead(select: $s) { affectedTypes { code } } }";
+
 /// Unread items of each user that are marked in a turn, at the most: together some that no turn comes to the end of.
 const EACH: usize = 40;
 
@@ -37,7 +40,11 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 }
 
 fn mark(token: &str, select: &Value) -> Ask {
-    Ask::graphql(token, &json!({ "query": READ, "variables": { "s": select } }))
+    marked(token, READ, select)
+}
+
+fn marked(token: &str, query: &str, select: &Value) -> Ask {
+    Ask::graphql(token, &json!({ "query": query, "variables": { "s": select } }))
 }
 
 /// Users in turn, each of whom marks their newest unread items one after the other.
@@ -113,22 +120,27 @@ fn said(answer: &Value) -> Vec<Value> {
     vec![of["changedCount"].clone()]
 }
 
-/// One item, and ten thousand.
+/// One item, and ten thousand, counted or not.
 async fn many(place: &Place, plan: &Plan, tidings: &Server) -> Result<Case> {
     let scene = place.scene("main");
-    let (mut one, mut all, mut reset) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut one, mut all, mut uncounted, mut reset) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for user in 0..data::SPECIAL {
         let token = token(scene.code, &format!("unread-{user}"), Role::User);
         let newest = "{ viewer { inbox(first: 1) { nodes { id } } } }";
         let item = tidings.data(&token, newest, json!({})).await?["viewer"]["inbox"]["nodes"][0]["id"].take();
         one.push(mark(&token, &json!({ "ids": [item] })));
         all.push(mark(&token, &json!({ "matching": {} })));
+        uncounted.push(marked(&token, UNCOUNTED, &json!({ "matching": {} })));
         // Each time there is as much to mark as before.
         let row = scene.row(scene.users + data::SPECIAL + user);
         reset.push(format!("DELETE FROM read_mark WHERE user_id = {row}"));
         reset.push(format!("DELETE FROM tally_span WHERE user_id = {row}"));
         reset.push(format!("UPDATE inbox_item SET state = 0, read_at = NULL WHERE user_id = {row} AND state <> 0"));
     }
-    let all = [Contender::new("one", tidings, one), Contender::new("all of 10,000 unread", tidings, all)];
+    let all = [
+        Contender::new("one", tidings, one),
+        Contender::new("all of 10,000 unread", tidings, all),
+        Contender::new("the same, not counted", tidings, uncounted),
+    ];
     hold(place, plan, Work { name: "mark read", load: Load::Once, reset: &reset }, &all).await
 }
