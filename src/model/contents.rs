@@ -104,8 +104,9 @@ impl Known {
         (is_same && Arc::ptr_eq(&self.content.catalogue, on.catalogue)).then(|| self.content.clone())
     }
 
+    /// With what templates make of it, which is taken to be as long as what they make it of.
     fn weight(&self) -> usize {
-        PLACE + self.content.weight()
+        PLACE + self.content.weight() + self.content.length()
     }
 }
 
