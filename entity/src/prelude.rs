@@ -6,4 +6,4 @@ pub use sea_orm::{
     QuerySelect, RelationTrait, Set, Value,
 };
 
-pub use crate::statement::{Among, Columns, Count, Existing, LIST, Lock, OfTenant, OfUser, insert};
+pub use crate::statement::{Among, Columns, Count, Existing, LIST, Lock, OfTenant, OfUser, insert, next_version};

@@ -6,6 +6,7 @@ mod list;
 mod lock;
 mod rows;
 mod scope;
+mod version;
 
 pub use columns::{Column, Columns};
 pub use count::Count;
@@ -15,3 +16,4 @@ pub use rows::{Existing, insert};
 pub use scope::{OfTenant, OfUser};
 #[doc(hidden)]
 pub use sea_orm::{DbErr, QueryResult};
+pub use version::next_version;

@@ -179,7 +179,7 @@ pub async fn save_defaults(app: &App, tenant: &Tenant, changes: &Changes) -> Res
     let row = |(scope, subject, on): (Scope, i64, bool)| [tenant.id.into(), scope.into(), subject.into(), on.into()];
     transaction!(app.db, |txn| {
         use default_preference::Column;
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         for (scope, subjects) in subjects(&changes) {
             let named = Column::Scope.eq(scope).and(Column::SubjectId.among(txn, &subjects));
             DefaultPreference::delete_of_tenant(tenant.id).filter(named).exec(txn).await?;

@@ -23,7 +23,7 @@ columns! {
     pub struct Edition {
         /// The notification's number.
         pub notification: i64 = "n.id",
-        pub published_at: Millis = "n.published_at",
+        pub published_at: Millis = "n.published_at AS item_published_at",
         /// When its text was last amended.
         pub updated_at: Option<Millis> = "n.updated_at",
         pub sender: Option<UserId> = "s.id",

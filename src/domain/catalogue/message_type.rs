@@ -46,7 +46,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
         Column::Ui,
     ];
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
         insert(txn, columns, vec![row(tenant, change)], existing).await?;
         let many = Type::of_tenant(tenant.id).count_rows(txn).await?;
@@ -105,7 +105,7 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<TypeId>> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         let Some(found) = statement::named(txn, tenant, code).await? else { return Ok(None) };
         if found.used == 1 {
             let message = format!("notifications of the message type {code:?} exist, so that it cannot be deleted");

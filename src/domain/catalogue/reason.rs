@@ -25,7 +25,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
     check::codes("actions", &actions)?;
     let actions = serde_json::to_string(&actions).map_err(Error::internal)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         let columns = [Column::TenantId, Column::Code, Column::Actions];
         let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
         insert(txn, columns, vec![[tenant.id.into(), code.into(), actions.clone().into()]], existing).await?;
@@ -37,7 +37,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         let delete = Reason::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));
         Ok(delete.exec(txn).await?.rows_affected > 0)
     })

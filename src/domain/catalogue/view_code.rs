@@ -29,7 +29,7 @@ pub struct ViewCode {
 pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewCode) -> Result<()> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         let columns = [Column::TenantId, Column::Code, Column::IsOpen];
         let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
         insert(txn, columns, vec![[tenant.id.into(), code.clone().into(), (*is_open).into()]], existing).await?;
@@ -45,7 +45,7 @@ pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewC
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant).await?;
+        raise_version(txn, tenant, app.now()).await?;
         let delete = Code::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));
         Ok(delete.exec(txn).await?.rows_affected > 0)
     })

@@ -137,7 +137,7 @@ async fn change(
     // Text stands once, in the notification: whoever shows it reads it again, once they know that it is another.
     if is_new_text {
         let version = tenant::Column::TextVersion;
-        Tenants::update_of_tenant(tenant.id).col_expr(version, Expr::col(version).add(1)).exec(txn).await?;
+        Tenants::update_of_tenant(tenant.id).col_expr(version, next_version(version, now)).exec(txn).await?;
     }
     if expires_at != of.expires_at {
         let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));

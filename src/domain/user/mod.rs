@@ -16,6 +16,7 @@ use sea_orm::sea_query::ExprTrait;
 
 use super::tenant::{Tenant, head};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::database::{Act, Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
@@ -104,7 +105,7 @@ async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Resu
     let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
     transaction!(app.db, |txn| {
         for (user, change) in &ordered {
-            save_one(txn, tenant, *user, change).await?;
+            save_one(txn, tenant, (*user, change), app.now()).await?;
         }
         let reached = ordered.iter().filter_map(|(user, change)| Some((*user, change.contacts.as_deref()?)));
         let reached: Vec<(UserId, &[Contact])> = reached.collect();
@@ -118,8 +119,13 @@ async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Resu
     Ok(users)
 }
 
-async fn save_one(txn: &Transaction, tenant: &Tenant, user: UserId, change: &ProfileChange) -> Result<()> {
-    let version = Expr::col(Column::ProfileVersion).add(1);
+async fn save_one(
+    txn: &Transaction,
+    tenant: &Tenant,
+    (user, change): (UserId, &ProfileChange),
+    now: Millis,
+) -> Result<()> {
+    let version = next_version(Column::ProfileVersion, now);
     let mut save = User::update_of_user(user).col_expr(Column::ProfileVersion, version);
     let fields =
         [(Column::Name, &change.name), (Column::AvatarUrl, &change.avatar_url), (Column::Locale, &change.locale)];

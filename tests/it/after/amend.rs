@@ -56,6 +56,43 @@ on_every_database! {
         }
     }
 
+    async fn what_is_said_anew_after_a_restore_is_not_taken_for_what_was_said_before(app) {
+        app.admin().define_type("news").await;
+        announce(&app.admin(), json!({ "sender": "ben", "content": { "title": "hello" } })).await;
+        let other = app.beside().await;
+        let query = "{ viewer { inbox { nodes { title sender { name } type { title } } } overview { types { type { title } latest { title sender { name } } } } } }";
+        let say = async |word: &str| {
+            app.advance(TimeDelta::seconds(1));
+            app.service().ask("mutation($name: String!) { saveUserProfiles(inputs: [{ id: \"ben\", name: $name }]) { id } }", json!({ "name": word })).await;
+            let kind = json!({ "code": "news", "title": word, "template": { "title": format!("{word} from {{{{ sender.name }}}}") } });
+            app.admin().define(kind).await;
+        };
+        say("before").await;
+        for node in [app, &other] {
+            let shown = node.user("ada").ask(query, json!({})).await;
+            assert_eq!(shown["viewer"]["inbox"]["nodes"][0]["title"], "before from before");
+        }
+        // As in a copy from a time before that.
+        for statement in [
+            "UPDATE users SET profile_version = 0, name = NULL WHERE external_id = 'ben'",
+            "UPDATE tenant SET catalogue_version = 1",
+            "UPDATE message_type SET title = 'News', template_title = NULL",
+        ] {
+            app.by_hand(statement).await;
+        }
+        say("after").await;
+        for node in [app, &other] {
+            for user in ["ada", "somebody"] {
+                let shown = node.user(user).ask(query, json!({})).await["viewer"].take();
+                let item = json!({ "title": "after from after", "sender": { "name": "after" }, "type": { "title": "after" } });
+                assert_eq!(shown["inbox"]["nodes"][0], item);
+                let of_type = json!({ "type": { "title": "after" }, "latest": { "title": "after from after", "sender": { "name": "after" } } });
+                assert_eq!(shown["overview"]["types"][0], of_type);
+            }
+        }
+        other.app.db.close().await;
+    }
+
     async fn what_is_retracted_is_gone_for_all_however_they_got_it(app) {
         let operator = app.admin();
         operator.define_type("news").await;

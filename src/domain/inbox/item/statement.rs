@@ -16,15 +16,15 @@ columns! {
     #[derive(Debug)]
     pub struct Own {
         pub user: UserId = "i.user_id",
-        pub seq: Seq = "i.seq",
-        pub state: State = "i.state",
+        pub seq: Seq = "i.seq AS item_seq",
+        pub state: State = "i.state AS item_state",
         /// When it was marked by itself.
-        pub read_at: Option<Millis> = "i.read_at",
+        pub read_at: Option<Millis> = "i.read_at AS item_read_at",
         /// When the earliest mark over it was made.
         pub mark_read_at: Option<Millis> = "(SELECT m.read_at FROM read_mark m WHERE m.user_id = i.user_id AND \
-            m.type_id = i.type_id AND m.read_upto >= i.seq ORDER BY m.read_upto LIMIT 1)",
-        pub archived_at: Option<Millis> = "i.archived_at",
-        pub expires_at: Option<Millis> = "i.expires_at",
+            m.type_id = i.type_id AND m.read_upto >= i.seq ORDER BY m.read_upto LIMIT 1) AS item_mark_read_at",
+        pub archived_at: Option<Millis> = "i.archived_at AS item_archived_at",
+        pub expires_at: Option<Millis> = "i.expires_at AS item_expires_at",
     }
 }
 
@@ -32,18 +32,18 @@ columns! {
     /// What is shown of a notification `n`, its action `a` and its sender `s`, by what it is known by.
     #[derive(Debug)]
     pub struct Shown {
-        pub kind: Kind = "n.kind",
-        pub type_id: TypeId = "n.type_id",
-        pub title: Option<String> = "n.title",
-        pub body: Option<String> = "n.body",
-        pub link: Option<String> = "n.link",
-        pub params: Option<String> = "n.params",
-        pub data: Option<String> = "n.data",
-        pub target_type: Option<String> = "n.target_type",
-        pub target_id: Option<String> = "n.target_id",
-        pub action: Option<String> = "a.code",
-        pub sender: Option<String> = "s.external_id",
-        pub sender_name: Option<String> = "s.name",
+        pub kind: Kind = "n.kind AS item_kind",
+        pub type_id: TypeId = "n.type_id AS item_type_id",
+        pub title: Option<String> = "n.title AS item_title",
+        pub body: Option<String> = "n.body AS item_body",
+        pub link: Option<String> = "n.link AS item_link",
+        pub params: Option<String> = "n.params AS item_params",
+        pub data: Option<String> = "n.data AS item_data",
+        pub target_type: Option<String> = "n.target_type AS item_target_type",
+        pub target_id: Option<String> = "n.target_id AS item_target_id",
+        pub action: Option<String> = "a.code AS item_action",
+        pub sender: Option<String> = "s.external_id AS s_external_id",
+        pub sender_name: Option<String> = "s.name AS s_name",
         pub sender_avatar_url: Option<String> = "s.avatar_url",
         pub sender_locale: Option<String> = "s.locale",
     }
