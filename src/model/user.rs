@@ -5,7 +5,7 @@ use entity::prelude::*;
 use entity::user::Entity as User;
 
 /// A user as others see them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, DerivePartialModel)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, DerivePartialModel)]
 #[sea_orm(entity = "User")]
 pub struct Profile {
     /// Their row.

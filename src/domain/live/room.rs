@@ -211,7 +211,8 @@ impl Room {
                 *heard = (*heard).max(entry.remove());
             }
         }
-        if notice.everybody || notice.doubtful {
+        // Whoever was erased may have sent what is shown.
+        if notice.everybody || notice.doubtful || !notice.erased.is_empty() {
             self.members.doubt_all();
         }
         if notice.everybody || notice.channels.contains(&self.tenant.everyone) {

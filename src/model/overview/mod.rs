@@ -79,8 +79,10 @@ impl Overview {
         }
         for kind in &self.types {
             let latest = kind.latest.as_ref();
-            let latest =
-                latest.map(|item| (item.seq, item.state, item.read_at, item.expires_at, item.content.updated_at));
+            let latest = latest.map(|item| {
+                let shown = (item.content.updated_at, &item.content.sender);
+                (item.seq, item.state, item.read_at, item.expires_at, shown)
+            });
             (kind.message_type.id, kind.unread, latest).hash(&mut hasher);
         }
         hasher.finish()

@@ -46,6 +46,13 @@ impl Watcher {
     }
 }
 
+/// Everybody does something by which their overview is read again, and is the same.
+async fn looked_at(app: &TestApp) {
+    for user in ["ada", "bob", "cyd"] {
+        app.user(user).ask("mutation { markSeen { affectedTypes { code } } }", json!({})).await;
+    }
+}
+
 async fn name(app: &TestApp, user: &str, name: &str) {
     let query = "mutation($i: [UserProfileInput!]!) { saveUserProfiles(inputs: $i) { id } }";
     app.service().ask(query, json!({ "i": [{ "id": user, "name": name }] })).await;
@@ -94,6 +101,8 @@ on_every_database! {
         app.service().remind("doc", "plan", "comment", Some("ben"), "from Ben").await;
         agree!();
         name(app, "ben", "Benjamin").await;
+        looked_at(app).await;
+        agree!();
         app.service().announce("news", everyone(), "after another name").await;
         agree!();
         let wrong = app.service().announce("news", everyone(), "wrong").await;
@@ -105,6 +114,8 @@ on_every_database! {
         app.service().message("doc", "ada", "after another title").await;
         agree!();
         app.service().ask(r#"mutation { eraseUser(id: "ben") { erasedId } }"#, json!({})).await;
+        looked_at(app).await;
+        agree!();
         app.service().announce("news", everyone(), "after an erasure").await;
         agree!();
         app.service().ask(r#"mutation { joinView(key: { code: "chat", externalId: "1" }, users: ["ada", "bob"]) { view { externalId } } }"#, json!({})).await;
