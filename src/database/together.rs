@@ -24,7 +24,7 @@ type Work<C, T, O> = for<'a> fn(&'a C, &'a mut [Vec<T>]) -> BoxFuture<'a, Result
 /// How much is done at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// So many rounds are under way at the same time; more than [`EARLY`] only while a whole one waits.
+    /// So many rounds are under way at the same time; more than two only while a whole one waits.
     pub rounds: usize,
     /// So many things go into one round, unless a single job has more.
     pub things: usize,
