@@ -39,7 +39,7 @@ impl Edition {
     }
 }
 
-/// What is shown by one of a tenant's catalogues, while its texts were amended so often.
+/// What is shown by one of a tenant's catalogues, as of a version of its texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Shelf<'a> {
     pub tenant: TenantId,
@@ -63,7 +63,7 @@ struct Generations {
     weight: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Known {
     edition: Edition,
     texts: i64,

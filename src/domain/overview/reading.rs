@@ -19,7 +19,6 @@ use crate::domain::inbox::standing::{Reach, Standing};
 use crate::domain::tenant::{Needs, Tenant};
 use crate::domain::view;
 use crate::error::Result;
-use crate::model::contents::Shelf;
 use crate::model::overview::Entry;
 use crate::model::proof::Proof;
 
@@ -161,8 +160,7 @@ fn assemble(
         let Some(of_type) = overview.types.iter_mut().find(|of| of.message_type.id == of_type) else { continue };
         of_type.unread = Count { count: unread, is_exact: true };
         let Some(own) = Option::<Own>::read(row, Row::MANY)? else { continue };
-        let on = Shelf { tenant: tenant.id, catalogue, texts: stamp.texts };
-        let reading = item::Reading { contents: &app.caches.contents, on };
+        let reading = item::Reading::by(app, tenant, catalogue, stamp.texts);
         if let Some((edition, content)) = reading.content(own.seq, row, Row::MANY + Own::MANY)? {
             of_type.latest = Some(item::over(&own, content));
             if let Some(proof) = proof {

@@ -23,7 +23,7 @@ columns! {
         pub version: i64 = "h_user_version",
         /// Messages come without a sync, each newer than everything before.
         newest: Seq = "h_newest",
-        /// Of the texts of the tenant: how often one was amended.
+        /// Of the texts of the tenant: another one each time that one is amended.
         pub texts: i64 = "h_texts",
     }
 }

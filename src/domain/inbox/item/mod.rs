@@ -41,12 +41,16 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Res
 /// Reads what notifications show, where it is not known, from rows with the columns of [`Telling`].
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
-    pub contents: &'a Contents,
-    /// By the catalogue and the texts of the rows' statement.
-    pub on: Shelf<'a>,
+    contents: &'a Contents,
+    on: Shelf<'a>,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    /// By the catalogue and the texts of the rows' statement.
+    pub fn by(app: &'a App, tenant: &Tenant, catalogue: &'a Arc<Catalogue>, texts: i64) -> Self {
+        Self { contents: &app.caches.contents, on: Shelf { tenant: tenant.id, catalogue, texts } }
+    }
+
     /// What the notification at a place in the log shows, of which the first column has this place in the row; nothing where it is gone.
     pub fn content(&self, seq: Seq, row: &QueryResult, from: usize) -> Result<Option<(Edition, Arc<Content>)>> {
         let Some(edition) = Option::<Edition>::read(row, from)? else { return Ok(None) };

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::domain::catalogue::{self};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::contents::{Edition, Shelf};
+use crate::model::contents::Edition;
 use crate::model::proof::Proof;
 use statement::{Row, Stands};
 
@@ -77,8 +77,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             continue;
         }
         let is_full = seqs.len() > window.many;
-        let on = Shelf { tenant: tenant.id, catalogue: &catalogue, texts: stamp.texts };
-        let reading = Reading { contents: &app.caches.contents, on };
+        let reading = Reading::by(app, tenant, &catalogue, stamp.texts);
         let shown = rows.iter().take(window.many).filter_map(|row| row.item(&reading).transpose());
         let (mut items, editions): (Vec<Item>, Vec<_>) = shown.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let proof = Proof::of(&standing, stamp, now).filter(|_| is_of_one).map(|mut proof| {

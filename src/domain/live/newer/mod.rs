@@ -13,7 +13,6 @@ use crate::domain::catalogue;
 use crate::domain::inbox::item::{self, Content, Item, Own, Reading};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::contents::Shelf;
 use statement::Place;
 pub use statement::Span;
 
@@ -49,8 +48,7 @@ async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Se
         let Some(first) = rows.first() else { continue };
         let Place { catalogue_version, texts, .. } = Place::read(first, 0)?;
         let catalogue = catalogue::at(app, tenant, catalogue_version).await?;
-        let on = Shelf { tenant: tenant.id, catalogue: &catalogue, texts };
-        let reading = Reading { contents: &app.caches.contents, on };
+        let reading = Reading::by(app, tenant, &catalogue, texts);
         for row in &rows {
             let seq = Place::read(row, 0)?.seq;
             contents.extend(reading.content(seq, row, Place::MANY)?.map(|(_, content)| (seq, content)));
