@@ -18,6 +18,7 @@ mod place;
 mod proxy;
 mod report;
 mod server;
+mod train;
 mod work;
 
 use clap::Parser;
@@ -62,6 +63,8 @@ enum Command {
         #[arg(long)]
         accept: bool,
     },
+    /// Puts a server that counts what it runs to all ordinary work, in small.
+    Train(train::Ground),
     /// Makes docs/performance.md and its plots of the results; with --check only says whether they are current.
     Report {
         #[arg(long)]
@@ -94,7 +97,7 @@ pub struct Ground {
     /// URL of the Redis that a board hangs in.
     #[arg(long, env = "BENCH_REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
     redis: String,
-    /// The server; where it is not given, it is built with the profile `dist`.
+    /// The server; where it is not given, it is built as it is released (`.ci/dist`).
     #[arg(long)]
     server: Option<std::path::PathBuf>,
 }
@@ -115,6 +118,7 @@ async fn main() -> Result<()> {
         Command::Start(plan) => (&["start"], plan),
         Command::All(plan) => (&work::ALL, plan),
         Command::Report { check } => return report::run(check),
+        Command::Train(ground) => return train::run(&ground).await,
         Command::Gate { ground, accept } => return gate::run(&ground, accept).await,
         Command::Contender(options) => return contender::serve(options).await,
     };

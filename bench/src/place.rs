@@ -91,9 +91,7 @@ pub fn root() -> PathBuf {
 }
 
 fn build() -> Result<PathBuf> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(root()).args(["build", "--quiet", "--profile", "dist", "--locked", "--bin", "tidings"]);
-    if !cargo.status()?.success() {
+    if !Command::new(root().join(".ci/dist")).status()?.success() {
         return Err("the server cannot be built".into());
     }
     Ok(root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into())).join("dist/tidings"))

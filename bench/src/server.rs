@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tidings::auth::{Claims, Role, sign};
 use tokio::time::sleep;
@@ -126,8 +127,14 @@ impl Server {
     }
 }
 
+/// Asked to end, so that it says what it has counted; killed where it takes too long.
 impl Drop for Server {
     fn drop(&mut self) {
+        let until = Instant::now() + Duration::from_secs(30);
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

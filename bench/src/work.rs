@@ -4,7 +4,7 @@ mod comparison;
 pub mod delivery;
 mod large;
 pub mod list;
-mod live;
+pub mod live;
 pub mod mark;
 pub mod overview;
 pub mod poll;

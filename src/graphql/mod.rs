@@ -256,6 +256,11 @@ impl Schema {
         response
     }
 
+    /// Whether answers to polls are remembered at all.
+    pub fn remembers(&self) -> bool {
+        self.app.caches.answers.is_on()
+    }
+
     /// The answer to a poll, where it is known without executing it; the one to a poll of which the database does not say so in the time that
     /// the settings allow. What fails otherwise is told by its execution.
     pub async fn known(&self, poll: &Poll) -> Result<Option<Known>, Box<Response>> {

@@ -99,7 +99,8 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
     let operation = admitted.operation.clone();
     let name = method.name();
     let print = move || fingerprint(&[name.as_bytes(), media.as_bytes(), &said].join(&b' '));
-    let polling = viewer.filter(|_| media != EVENTS);
+    // Else nobody would know an answer again.
+    let polling = viewer.filter(|_| media != EVENTS && (is_get || server.schema.remembers()));
     let mut answer = match polling.and_then(|viewer| Poll::of(viewer, &mut admitted, is_get, print)) {
         Some(poll) => polled(server, media, (caller, admitted), &poll, &method).await,
         None => execute(server, media, caller, admitted).await,

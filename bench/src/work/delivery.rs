@@ -43,19 +43,25 @@ const SETTINGS: [(&str, &str); 2] = [
 ];
 
 /// A server with nothing else to do, and where it posts to.
-struct Ground {
+pub struct Ground {
     server: Server,
     receiver: Receiver,
     postgres: Postgres,
 }
 
+impl Ground {
+    pub async fn make(place: &Place) -> Result<Self> {
+        let url = place.empty("delivery").await?;
+        Ok(Self {
+            server: Server::tidings_with(&place.binary, &url, CONNECTIONS, &SETTINGS).await?,
+            receiver: Receiver::start().await?,
+            postgres: Postgres::watch(&url).await?,
+        })
+    }
+}
+
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
-    let url = place.empty("delivery").await?;
-    let mut ground = Ground {
-        server: Server::tidings_with(&place.binary, &url, CONNECTIONS, &SETTINGS).await?,
-        receiver: Receiver::start().await?,
-        postgres: Postgres::watch(&url).await?,
-    };
+    let mut ground = Ground::make(place).await?;
     Ok(vec![
         sends(plan, &mut ground).await?,
         many(plan, &mut ground).await?,
@@ -125,7 +131,8 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// Webhooks that wait for an endpoint that was paused.
 const MANY: usize = 5000;
 
-async fn many(plan: &Plan, ground: &mut Ground) -> Result<Case> {
+/// What waited for one receiver.
+pub async fn many(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     let tenant = Tenant::make(&ground.server, "many").await?;
     let endpoint = tenant.endpoint(&ground.server, &ground.receiver.url("/")).await?;
     let mut measured = Measured::new(called::RECEIVER);

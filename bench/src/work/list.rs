@@ -12,7 +12,7 @@ use crate::load::Ask;
 use crate::server::{FORGETFUL, Server};
 use crate::{Place, Plan, Result};
 
-const LIST: &str = "{ viewer { inbox(first: 20) { edges { cursor node { id kind type { code } title body link createdAt \
+pub const LIST: &str = "{ viewer { inbox(first: 20) { edges { cursor node { id kind type { code } title body link createdAt \
     isRead sender { id name } } } pageInfo { hasNextPage endCursor } } } }";
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {

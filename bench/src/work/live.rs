@@ -1,7 +1,7 @@
 //! Open sockets: what they hold, and what it takes until all of them have what was sent.
 
-pub(super) mod board;
-pub(super) mod session;
+pub mod board;
+pub mod session;
 mod storm;
 
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn enough_files(sessions: usize) -> Result<()> {
 }
 
 /// A user to whom nothing was ever sent but to everyone, so that all of them see the same.
-fn listener(place: usize) -> String {
+pub fn listener(place: usize) -> String {
     format!("s{place}")
 }
 

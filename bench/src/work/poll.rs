@@ -6,7 +6,6 @@ use super::comparison::CLIENTS;
 use super::overview::{OVERVIEW, asks};
 use super::{CONNECTIONS, TIDINGS, present};
 use crate::contest::{Contender, Work, hold};
-use crate::data::Scene;
 use crate::figures::Case;
 use crate::load::{Ask, Load, tag};
 use crate::server::{Server, board, token};
@@ -33,21 +32,22 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 async fn polled(place: &Place, plan: &Plan, name: &str, settings: &[(&str, &str)]) -> Result<Case> {
     let scene = place.scene("main");
     let tidings = Server::tidings_with(&place.binary, &place.url, CONNECTIONS, settings).await?;
+    let users = present(scene).map(|place| format!("u{place}"));
     let contenders = [
         Contender::new(TIDINGS, &tidings, asks(scene).collect()),
-        Contender::new(called::UNCHANGED, &tidings, unchanged(scene, &tidings).await?),
+        Contender::new(called::UNCHANGED, &tidings, unchanged(&tidings, scene.code, users).await?),
     ];
     let load = Load::Sustained { clients: CLIENTS, seconds: plan.seconds };
     hold(place, plan, Work { name, load, reset: &[] }, &contenders).await
 }
 
 /// The same overviews by GET, each with the tag of the answer before.
-async fn unchanged(scene: &Scene, tidings: &Server) -> Result<Vec<Ask>> {
+pub async fn unchanged(server: &Server, tenant: &str, users: impl Iterator<Item = String>) -> Result<Vec<Ask>> {
     let mut asks = Vec::new();
-    for place in present(scene) {
+    for user in users {
         let ask = Ask::get(format!("/graphql?query={}", escaped(OVERVIEW)));
-        let ask = ask.by(&token(scene.code, &format!("u{place}"), Role::User));
-        let known = tag(tidings.address, &ask).await?;
+        let ask = ask.by(&token(tenant, &user, Role::User));
+        let known = tag(server.address, &ask).await?;
         asks.push(ask.unless(known));
     }
     Ok(asks)

@@ -14,7 +14,8 @@ use super::live::session::{Session, Want};
 use crate::figures::{Case, Measured, median, named};
 use crate::machine;
 use crate::{Place, Plan, Result};
-use ground::{Ground, HEARD, QUIET, Rule, TENANT, USERS, admin, message, title};
+pub use ground::Ground;
+use ground::{HEARD, QUIET, Rule, TENANT, USERS, admin, message, title};
 
 /// Names of cases and of contenders, by which the report finds them.
 pub mod called {
@@ -39,12 +40,15 @@ const RARELY: &str = "@every 24h";
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let ground = Ground::make(place).await?;
-    Ok(vec![
-        rest::run(place, plan, &ground).await?,
-        large(place, plan, &ground).await?,
-        many(place, plan, &ground).await?,
-        socket(place, plan, &ground).await?,
-    ])
+    let mut cases = vec![rest::run(place, plan, &ground).await?];
+    cases.extend(runs(place, plan, &ground).await?);
+    cases.push(socket(place, plan, &ground).await?);
+    Ok(cases)
+}
+
+/// Those alone in which a server has something to do.
+pub async fn runs(place: &Place, plan: &Plan, ground: &Ground) -> Result<[Case; 2]> {
+    Ok([large(place, plan, ground).await?, many(place, plan, ground).await?])
 }
 
 /// Rows of a large result, and of those that come with each change, when as many go.
