@@ -186,7 +186,7 @@ impl Work {
         self.once(&asks[0]).await?;
         let load = Load::Sustained { clients: CLIENTS, seconds: self.seconds * share };
         let taken = press(self.server.address, &asks, load).await?;
-        if taken.errors > 0 { Err(format!("{}: {} failed", what, taken.errors).into()) } else { Ok(()) }
+        if taken.errors > 0 { Err(format!("{what}: {} failed", taken.errors).into()) } else { Ok(()) }
     }
 }
 
