@@ -4,6 +4,7 @@
 mod work;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, Database, DbBackend};
 
@@ -35,7 +36,13 @@ pub struct Ground {
     /// For how many seconds each kind of work is done.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
+    /// Folder for what servers count that are started and left alone, beside what others do.
+    #[arg(long)]
+    starts: PathBuf,
 }
+
+/// For how long a server is left alone: most of what runs now and then has run once.
+const REST: Duration = Duration::from_secs(10);
 
 /// Of each server.
 const CONNECTIONS: usize = 8;
@@ -86,5 +93,8 @@ async fn over(ground: &Ground, url: &str) -> Result<()> {
         work.reads().await?;
         work.marks().await?;
     }
+    let starts = ground.starts.join("%p.profraw");
+    let _rests = server(&[("LLVM_PROFILE_FILE", &starts.to_string_lossy())]).await?;
+    tokio::time::sleep(REST).await;
     Ok(())
 }
