@@ -8,7 +8,7 @@ use sea_orm::DbBackend;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tracing::Instrument;
 
 use crate::app::App;
@@ -44,6 +44,9 @@ const CHORES: Duration = Duration::from_secs(5);
 
 /// How often this node's clock is compared with the database's.
 const CLOCKS: Duration = Duration::from_secs(5);
+
+/// How long after one loop the next begins, so that a start does not open a connection for each of them.
+const APART: Duration = Duration::from_millis(10);
 
 /// How often it is measured whether the board is right: each node looks at what it remembers itself.
 const DRIFT: Duration = Duration::from_mins(1);
@@ -147,8 +150,9 @@ where
     Done: Future<Output = Result<()>> + Send + 'static,
 {
     let app = app.clone();
+    let first = Instant::now() + APART * u32::try_from(loops.len()).unwrap_or_default();
     loops.spawn(async move {
-        let mut ticks = interval(period);
+        let mut ticks = interval_at(first, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
