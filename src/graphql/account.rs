@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, Object, Result, TypeName};
-use chrono_tz::Tz;
 use entity::ids::UserId;
 use futures_util::FutureExt;
 
@@ -136,9 +135,9 @@ impl<Of: Side> Account<Of> {
     }
 
     /// Where they are, by IANA's name of it, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`).
-    async fn time_zone(&self, ctx: &Context<'_>) -> Result<Option<&'static str>> {
+    async fn time_zone(&self, ctx: &Context<'_>) -> Result<Option<String>> {
         let call = self.call(ctx)?;
-        Ok(user::hours(call.app, self.row).await?.zone.map(Tz::name))
+        Ok(user::hours(call.app, self.row).await?.zone.map(|zone| zone.name().to_owned()))
     }
 
     /// When nothing leaves the inbox for them, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`).

@@ -1,7 +1,6 @@
 //! When users are reached outside.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
-use chrono_tz::Tz;
 use entity::audit_entry;
 
 use super::account::Subject;
@@ -10,6 +9,7 @@ use super::patch::Patching;
 use crate::domain::user::{self, ProfileChange};
 use crate::error::Result;
 use crate::model::hours::{self, Quiet, TimeOfDay};
+use crate::model::zone::Zone;
 
 /// Hours of each day in which nothing goes out to somebody.
 #[derive(InputObject)]
@@ -101,7 +101,7 @@ impl From<hours::DigestTime> for DigestTime {
 
 /// What is said of when somebody is reached, as far as it is.
 pub struct Said {
-    pub time_zone: Option<Tz>,
+    pub time_zone: Option<Zone>,
     pub quiet: Option<Quiet>,
     pub digest: Option<hours::DigestTime>,
 }
@@ -113,7 +113,7 @@ impl Said {
         digest: Option<&DigestTimeInput>,
     ) -> Result<Self> {
         Ok(Self {
-            time_zone: time_zone.map(hours::zone).transpose()?,
+            time_zone: time_zone.map(Zone::parse).transpose()?,
             digest: digest.map(|of| of.read().map_err(|error| error.within("digest"))).transpose()?,
             quiet: quiet.map(|of| of.read().map_err(|error| error.within("quiet"))).transpose()?,
         })

@@ -3,11 +3,11 @@
 use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, TimeZone, Utc, Weekday};
-use chrono_tz::{GapInfo, Tz};
 use entity::prelude::FromQueryResult;
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
+use crate::model::zone::Zone;
 
 /// A time of day: minutes since midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,21 +46,16 @@ impl Display for TimeOfDay {
     }
 }
 
-/// A time zone of IANA's list.
-pub fn zone(name: &str) -> Result<Tz> {
-    name.parse().map_err(|_| Error::bad_input("timeZone", format!("is no time zone: {name:?}")))
-}
-
 /// The day on which an instant is.
-fn day(zone: Tz, at: Millis) -> Option<NaiveDate> {
-    Some(DateTime::<Utc>::from_timestamp_millis(at)?.with_timezone(&zone).date_naive())
+fn day(zone: &Zone, at: Millis) -> Option<NaiveDate> {
+    Some(DateTime::<Utc>::from_timestamp_millis(at)?.with_timezone(zone).date_naive())
 }
 
 /// When clocks show a time of a day. Where they go back it is the first of both times; where they go forward over it, when they have.
-fn instant(zone: Tz, day: NaiveDate, at: TimeOfDay) -> Option<Millis> {
+fn instant(zone: &Zone, day: NaiveDate, at: TimeOfDay) -> Option<Millis> {
     let shown = day.and_hms_opt(at.0 / 60, at.0 % 60, 0)?;
-    let found = zone.from_local_datetime(&shown).earliest().or_else(|| GapInfo::new(&shown, &zone)?.end);
-    Some(found?.timestamp_millis())
+    let found = zone.from_local_datetime(&shown).earliest().map(|at| at.to_utc());
+    Some(found.or_else(|| zone.set_on_over(&shown))?.timestamp_millis())
 }
 
 /// Hours of each day in which nothing is to go out to somebody.
@@ -88,7 +83,7 @@ impl Quiet {
     }
 
     /// When they end, where they have begun.
-    pub fn until(self, zone: Tz, now: Millis) -> Option<Millis> {
+    pub fn until(self, zone: &Zone, now: Millis) -> Option<Millis> {
         let today = day(zone, now)?;
         // Where clocks go back over midnight, those of tomorrow may have begun.
         [today.pred_opt()?, today, today.succ_opt()?].into_iter().find_map(|day| {
@@ -112,7 +107,7 @@ impl DigestTime {
     const USUAL: Self = Self { at: TimeOfDay::of_hour(8), weekday: None };
 
     /// When clocks show it next.
-    fn after(self, zone: Tz, now: Millis) -> Option<Millis> {
+    fn after(self, zone: &Zone, now: Millis) -> Option<Millis> {
         // The day before, for where clocks are set on over an hour of it, it comes after midnight.
         let first = day(zone, now)?.pred_opt()?;
         let days = (0..=9).filter_map(|days| first.checked_add_signed(TimeDelta::days(days)));
@@ -122,9 +117,9 @@ impl DigestTime {
 }
 
 /// When somebody may be reached, as far as it was said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hours {
-    pub zone: Option<Tz>,
+    pub zone: Option<Zone>,
     pub quiet: Option<Quiet>,
     pub digest: Option<DigestTime>,
 }
@@ -146,20 +141,25 @@ impl KeptHours {
         let quiet = at(self.quiet_from).zip(at(self.quiet_to)).and_then(|(from, to)| Quiet::new(from, to).ok());
         let weekday = self.digest_weekday.and_then(|number| Weekday::try_from(u8::try_from(number).ok()?).ok());
         let digest = at(self.digest_at).map(|at| DigestTime { at, weekday });
-        Hours { zone: self.time_zone.as_deref().and_then(|name| name.parse().ok()), quiet, digest }
+        Hours { zone: self.time_zone.as_deref().and_then(Zone::named), quiet, digest }
     }
 }
 
 impl Hours {
     /// When quiet hours end, where they have begun: by clocks of UTC where nobody has said of where.
-    pub fn quiet_until(self, now: Millis) -> Option<Millis> {
-        self.quiet?.until(self.zone.unwrap_or(Tz::UTC), now)
+    pub fn quiet_until(&self, now: Millis) -> Option<Millis> {
+        self.quiet?.until(self.place(), now)
     }
 
     /// When they are told next what they have not read: at eight of each day where nobody has said when, by clocks of UTC where nobody has
     /// said of where.
-    pub fn digest_after(self, now: Millis) -> Option<Millis> {
-        self.digest.unwrap_or(DigestTime::USUAL).after(self.zone.unwrap_or(Tz::UTC), now)
+    pub fn digest_after(&self, now: Millis) -> Option<Millis> {
+        self.digest.unwrap_or(DigestTime::USUAL).after(self.place(), now)
+    }
+
+    fn place(&self) -> &Zone {
+        static ELSE: Zone = Zone::UTC;
+        self.zone.as_ref().unwrap_or(&ELSE)
     }
 }
 
@@ -177,12 +177,12 @@ mod tests {
 
     /// When quiet hours end that have begun, as the clocks of the place show it; nothing where they have not.
     fn until(zone: &str, from: &str, to: &str, now: &str) -> String {
-        let zone: Tz = zone.parse().expect("it is a zone");
+        let zone = Zone::parse(zone).expect("it is a zone");
         let quiet = Quiet::new(time(from), time(to)).expect("they are hours");
-        let until = quiet.until(zone, at(now)).map(|until| {
+        let until = quiet.until(&zone, at(now)).map(|until| {
             assert!(until > at(now), "an end that has passed would be looked at for ever");
             let until = DateTime::<Utc>::from_timestamp_millis(until).expect("it is an instant");
-            until.with_timezone(&zone).format("%m-%d %H:%M %z").to_string()
+            until.with_timezone(&zone).fixed_offset().format("%m-%d %H:%M %z").to_string()
         });
         until.unwrap_or_default()
     }
@@ -230,16 +230,16 @@ mod tests {
         (time_of_day, weekday): (&str, Option<Weekday>),
         since: &str,
     ) -> [String; N] {
-        let zone: Tz = zone.parse().expect("it is a zone");
+        let zone = Zone::parse(zone).expect("it is a zone");
         let digest = Some(DigestTime { at: time(time_of_day), weekday });
-        let hours = Hours { zone: Some(zone), digest, quiet: None };
+        let hours = Hours { zone: Some(zone.clone()), digest, quiet: None };
         let mut now = at(since);
         std::array::from_fn(|_| {
             let next = hours.digest_after(now).expect("there is a next one");
             assert!(next > now, "it would come for ever");
             now = next;
             let next = DateTime::<Utc>::from_timestamp_millis(next).expect("it is an instant");
-            next.with_timezone(&zone).format("%a %m-%d %H:%M %z").to_string()
+            next.with_timezone(&zone).fixed_offset().format("%a %m-%d %H:%M %z").to_string()
         })
     }
 
@@ -280,6 +280,5 @@ mod tests {
             );
         }
         assert!(TimeOfDay::of_minutes(1440).is_none() && Quiet::new(time("07:00"), time("07:00")).is_err());
-        assert!(zone("Mars/Olympus").is_err() && zone("Europe/Berlin").is_ok());
     }
 }

@@ -26,3 +26,4 @@ pub mod user;
 pub mod view;
 pub mod webhook;
 pub mod wechat;
+pub mod zone;

@@ -17,10 +17,10 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::{Level, Metadata, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
-use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets, filter_fn};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::filter::{FilterExt, LevelFilter, ParseError, Targets, filter_fn};
+use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{Layer, Registry};
 
 use crate::config::{LogConfig, LogFormat};
 use crate::error::{Error, Result};
@@ -53,23 +53,24 @@ pub fn start(config: &LogConfig) -> Result<Telemetry> {
 
 /// Finds what is wrong with the settings of the log.
 pub fn check(config: &LogConfig) -> Result<()> {
-    match filter(config)?.max_level_hint() {
+    match Filter::<Registry>::max_level_hint(&filter(config)?) {
         _ if config.log.trim().is_empty() => Err(Error::Config("TIDINGS_LOG is empty: nothing would be logged".into())),
         Some(LevelFilter::OFF) => Err(Error::Config(format!("TIDINGS_LOG={}: nothing would be logged", config.log))),
         _ => Ok(()),
     }
 }
 
-/// A word that is no level names a module, and turns on everything of it alone: whoever has misspelt a level would hear nothing.
-fn filter(config: &LogConfig) -> Result<EnvFilter> {
+/// Levels, and levels by module. A word that is no level names a module, and turns on everything of it alone: whoever has misspelt a level
+/// would hear nothing.
+fn filter(config: &LogConfig) -> Result<Targets> {
     let wrong = |why: String| Error::Config(format!("TIDINGS_LOG={}: {why}", config.log));
-    let is_level = |word: &str| word.is_empty() || word.parse::<LevelFilter>().is_ok();
-    let bare = config.log.split(',').map(str::trim).find(|word| !word.contains(['=', '[']) && !is_level(word));
-    if let Some(word) = bare {
+    let words: Vec<&str> = config.log.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    if let Some(word) = words.iter().find(|word| word.contains('[') || !word.contains('=') && !is_level(word)) {
         let all = "error, warn, info, debug, trace, off";
-        return Err(wrong(format!("{word:?} is none of {all}, nor a module and one of these, as in {word}=info")));
+        return Err(wrong(format!("{word:?} is none of {all}, nor a module and one of these, as in h2=info")));
     }
-    EnvFilter::try_new(&config.log).map_err(|error| wrong(error.to_string()))
+    words.join(",").parse().map_err(|error: ParseError| wrong(error.to_string()))
 }
 
 /// Batches in a thread of its own, sent by HTTP as protobuf. Samplers, headers and what a span says of the service are

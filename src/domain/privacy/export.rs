@@ -4,7 +4,6 @@
 //! from there, on any node, whenever they like.
 
 use chrono::Weekday;
-use chrono_tz::Tz;
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +24,7 @@ use crate::domain::user::{self, Profile, find, profiles};
 use crate::domain::view::{self, View};
 use crate::error::{Error, Result};
 use crate::model::hours::{DigestTime, Quiet};
+use crate::model::zone::Zone;
 use crate::model::{check, seal, slice};
 
 /// Rows of all lists in one part.
@@ -117,7 +117,7 @@ async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<Stri
         ("name".into(), json!(profile.name)),
         ("avatarUrl".into(), json!(profile.avatar_url)),
         ("locale".into(), json!(profile.locale)),
-        ("timeZone".into(), json!(hours.zone.map(Tz::name))),
+        ("timeZone".into(), json!(hours.zone.as_ref().map(Zone::name))),
         ("quiet".into(), json!(hours.quiet.map(quiet))),
         ("digest".into(), json!(hours.digest.map(digest))),
         ("contacts".into(), contacts.iter().map(contact).collect()),

@@ -8,7 +8,6 @@ mod statement;
 
 use std::collections::HashMap;
 
-use chrono_tz::Tz;
 use entity::ids::{Seq, UserId};
 use entity::prelude::*;
 use entity::user::{Column, Entity as User};
@@ -25,6 +24,7 @@ use crate::model::hours::{DigestTime, Hours, KeptHours, Quiet};
 
 use crate::model::user::folded;
 pub use crate::model::user::{By, Profile};
+use crate::model::zone::Zone;
 pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
 pub use held::{again, gone, held, lost};
 pub use mention::{Window, find, mention, mention_one, mention_within};
@@ -39,7 +39,7 @@ pub struct ProfileChange {
     pub name: Option<Option<String>>,
     pub avatar_url: Option<Option<String>>,
     pub locale: Option<Option<String>>,
-    pub time_zone: Option<Option<Tz>>,
+    pub time_zone: Option<Option<Zone>>,
     pub quiet: Option<Option<Quiet>>,
     pub digest: Option<Option<DigestTime>>,
     /// All of them; where it is left out they stay.
@@ -137,8 +137,8 @@ async fn save_one(
     if let Some(name) = &change.name {
         save = save.col_expr(Column::FoldedName, Expr::val(name.as_deref().map(folded)));
     }
-    if let Some(zone) = change.time_zone {
-        save = save.col_expr(Column::TimeZone, Expr::val(zone.map(Tz::name)));
+    if let Some(zone) = &change.time_zone {
+        save = save.col_expr(Column::TimeZone, Expr::val(zone.as_ref().map(Zone::name)));
     }
     if let Some(quiet) = change.quiet {
         let (from, to) = quiet.map(|quiet| (quiet.from().minutes(), quiet.to().minutes())).unzip();

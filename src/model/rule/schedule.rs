@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
-use crate::model::hours;
+use crate::model::zone::Zone;
 
 /// The shortest time from one scan to the next that may be asked for.
 const SHORTEST: Duration = Duration::from_secs(10);
@@ -22,13 +21,13 @@ pub enum Schedule {
     /// So many milliseconds after the last time.
     Every(Millis),
     /// As the clocks of a place show.
-    At(Box<Cron>, Tz),
+    At(Box<Cron>, Zone),
 }
 
 impl Schedule {
     /// Cron of five fields in a time zone of IANA's list, or `@every` and a number of `s`, `m` or `h`.
     pub fn parse(text: &str, zone: &str) -> Result<Self> {
-        let zone = hours::zone(zone)?;
+        let zone = Zone::parse(zone)?;
         if let Some(period) = text.strip_prefix("@every") {
             return every(period.trim()).map(Self::Every);
         }
@@ -101,13 +100,13 @@ mod tests {
     /// The next instants, as the clocks of the place show them.
     fn next(schedule: &str, zone: &str, from: &str, many: usize) -> Vec<String> {
         let parsed = Schedule::parse(schedule, zone).expect("it is a schedule");
-        let place: Tz = zone.parse().expect("it is a zone");
+        let place = Zone::parse(zone).expect("it is a zone");
         let mut now = at(from);
         let mut all = Vec::new();
         for _ in 0..many {
             now = parsed.after(now).expect("it goes on");
             let shown = DateTime::<Utc>::from_timestamp_millis(now).expect("it is an instant").with_timezone(&place);
-            all.push(shown.format("%m-%d %H:%M %z").to_string());
+            all.push(shown.fixed_offset().format("%m-%d %H:%M %z").to_string());
         }
         all
     }

@@ -61,6 +61,7 @@ fn what_a_start_ends_with_says_whether_another_may_help() {
         (&["serve"], &[("TIDINGS_SECRET", "short")], 78),
         (&["serve"], &[secret, ("DATABASE_URL", "oracle://here")], 78),
         (&["serve"], &[secret, ("TIDINGS_LOG", "loud")], 78),
+        (&["serve"], &[secret, ("TIDINGS_LOG", "info,tidings[request]=debug")], 78),
         (&["serve", "--config", "nowhere"], &[secret], 78),
         (&["serve", "--loudly"], &[secret], 2),
         (&["serve"], &[secret, ("DATABASE_URL", "sqlite::memory:"), ("TIDINGS_LISTEN", &taken)], 1),
@@ -77,7 +78,7 @@ fn what_a_start_ends_with_says_whether_another_may_help() {
 /// Why nothing was done is said to whoever wants no log, too.
 #[test]
 fn an_error_is_never_silent() {
-    for log in ["", "off", "tidings=off"] {
+    for log in ["", " , ", "off", "tidings=off"] {
         let settings = [("DATABASE_URL", "sqlite:/nowhere/a.db"), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LOG", log)];
         let (is_done, _, said) = Process::command(&["serve"], &settings);
         assert!(!is_done && said.contains("/nowhere/a.db"), "{log:?}: {said}");

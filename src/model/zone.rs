@@ -1,0 +1,136 @@
+//! Places, by the clocks of which people live.
+
+use chrono::offset::{MappedLocalTime, Offset};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike, Utc};
+use jiff::tz::{self, AmbiguousOffset};
+use jiff::{Timestamp, ToSpan, civil};
+
+use crate::error::{Error, Result};
+
+/// A time zone of IANA's list, which is compiled in: what the machine has of it does not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone(tz::TimeZone);
+
+impl Zone {
+    pub const UTC: Self = Self(tz::TimeZone::UTC);
+
+    /// By IANA's name of it, written as it is there.
+    pub fn named(name: &str) -> Option<Self> {
+        tz::TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name) && !zone.is_unknown()).map(Self)
+    }
+
+    /// The same as somebody has asked for it, under `timeZone`.
+    pub fn parse(name: &str) -> Result<Self> {
+        Self::named(name).ok_or_else(|| Error::bad_input("timeZone", format!("is no time zone: {name:?}")))
+    }
+
+    /// IANA's name.
+    pub fn name(&self) -> &str {
+        self.0.iana_name().expect("it was found by its name")
+    }
+
+    /// When clocks are set on over a time that they never show.
+    pub fn set_on_over(&self, shown: &NaiveDateTime) -> Option<DateTime<Utc>> {
+        let after = self.0.to_ambiguous_timestamp(civil(shown)?).compatible().ok()?;
+        let set_on = self.0.preceding(after.checked_add(1.second()).ok()?).next()?;
+        DateTime::from_timestamp(set_on.timestamp().as_second(), 0)
+    }
+
+    fn away(&self, by: tz::Offset) -> ZoneOffset {
+        let by = FixedOffset::east_opt(by.seconds()).expect("no place is a day away from UTC");
+        ZoneOffset { zone: self.clone(), by }
+    }
+}
+
+/// How far clocks of a zone are from UTC.
+#[derive(Clone, Debug)]
+pub struct ZoneOffset {
+    zone: Zone,
+    by: FixedOffset,
+}
+
+impl Offset for ZoneOffset {
+    fn fix(&self) -> FixedOffset {
+        self.by
+    }
+}
+
+impl TimeZone for Zone {
+    type Offset = ZoneOffset;
+
+    fn from_offset(offset: &ZoneOffset) -> Self {
+        offset.zone.clone()
+    }
+
+    fn offset_from_local_date(&self, day: &NaiveDate) -> MappedLocalTime<ZoneOffset> {
+        self.offset_from_local_datetime(&day.and_time(NaiveTime::MIN))
+    }
+
+    fn offset_from_local_datetime(&self, shown: &NaiveDateTime) -> MappedLocalTime<ZoneOffset> {
+        let Some(shown) = civil(shown) else { return MappedLocalTime::None };
+        match self.0.to_ambiguous_timestamp(shown).offset() {
+            AmbiguousOffset::Unambiguous { offset } => MappedLocalTime::Single(self.away(offset)),
+            AmbiguousOffset::Gap { .. } => MappedLocalTime::None,
+            AmbiguousOffset::Fold { before, after } => MappedLocalTime::Ambiguous(self.away(before), self.away(after)),
+        }
+    }
+
+    fn offset_from_utc_date(&self, day: &NaiveDate) -> ZoneOffset {
+        self.offset_from_utc_datetime(&day.and_time(NaiveTime::MIN))
+    }
+
+    fn offset_from_utc_datetime(&self, at: &NaiveDateTime) -> ZoneOffset {
+        let seconds = at.and_utc().timestamp();
+        let at = seconds.clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+        self.away(self.0.to_offset(Timestamp::from_second(at).expect("it lies between both")))
+    }
+}
+
+/// What clocks show; nothing beyond the year 9999.
+fn civil(shown: &NaiveDateTime) -> Option<civil::DateTime> {
+    let part = |number: u32| i8::try_from(number).ok();
+    let date = (i16::try_from(shown.year()).ok()?, part(shown.month())?, part(shown.day())?);
+    let time = (part(shown.hour())?, part(shown.minute())?, part(shown.second())?);
+    civil::DateTime::new(date.0, date.1, date.2, time.0, time.1, time.2, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_known_by_any_name_that_it_has_ever_had() {
+        for name in ["Europe/Berlin", "US/Pacific", "Asia/Calcutta", "America/Argentina/ComodRivadavia", "UTC", "GMT0"]
+        {
+            assert_eq!(Zone::named(name).as_ref().map(Zone::name), Some(name));
+        }
+        for name in
+            ["", "europe/berlin", "Mars/Olympus", "Etc/Unknown", "Europe", " UTC", "+02:00", "CET-1CEST", "../UTC"]
+        {
+            assert!(Zone::parse(name).is_err(), "{name:?}");
+        }
+    }
+
+    /// What clocks show at an instant.
+    fn shown(zone: &str, at: &str) -> String {
+        let zone = Zone::parse(zone).expect("it is a zone");
+        let at = DateTime::parse_from_rfc3339(at).expect("it is an instant");
+        at.with_timezone(&zone).fixed_offset().to_rfc3339()
+    }
+
+    #[test]
+    fn clocks_stay_where_they_do_not_change_any_more() {
+        assert_eq!(shown("America/Vancouver", "2026-01-15T20:00:00Z"), "2026-01-15T12:00:00-08:00");
+        assert_eq!(shown("America/Vancouver", "2027-01-15T20:00:00Z"), "2027-01-15T13:00:00-07:00");
+    }
+
+    #[test]
+    fn clocks_change_beyond_what_is_listed() {
+        assert_eq!(shown("Europe/Berlin", "2150-01-15T12:00:00Z"), "2150-01-15T13:00:00+01:00");
+        assert_eq!(shown("Europe/Berlin", "2150-07-15T12:00:00Z"), "2150-07-15T14:00:00+02:00");
+        // In a year that no clock shows.
+        let berlin = Zone::parse("Europe/Berlin").expect("it is a zone");
+        assert_eq!(DateTime::<Utc>::MAX_UTC.with_timezone(&berlin).offset().fix().local_minus_utc(), 3600);
+        assert!(berlin.from_local_datetime(&NaiveDateTime::MAX).earliest().is_none());
+    }
+}
