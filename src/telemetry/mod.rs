@@ -68,7 +68,8 @@ fn filter(config: &LogConfig) -> Result<Targets> {
     let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
     if let Some(word) = words.iter().find(|word| word.contains('[') || !word.contains('=') && !is_level(word)) {
         let all = "error, warn, info, debug, trace, off";
-        return Err(wrong(format!("{word:?} is none of {all}, nor a module and one of these, as in h2=info")));
+        let module = word.split('[').next().unwrap_or_default();
+        return Err(wrong(format!("{word:?} is none of {all}, nor a module and one of these, as in {module}=info")));
     }
     words.join(",").parse().map_err(|error: ParseError| wrong(error.to_string()))
 }

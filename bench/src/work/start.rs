@@ -4,8 +4,6 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Advice, fadvise};
-
 use super::CONNECTIONS;
 use crate::figures::{Case, Measured, named};
 use crate::server::Server;
@@ -28,7 +26,9 @@ const IDLE: Duration = Duration::from_secs(2);
 fn read_anew(path: &Path) -> Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
-    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+    #[cfg(target_os = "linux")]
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
+    Ok(())
 }
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
