@@ -87,6 +87,9 @@ async fn a_database_that_is_there_is_left_as_it_is() {
     let Some(database) = Kind::Sqlite.make().await else { return };
     let settings = [("DATABASE_URL", &*database.url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
     assert!(Process::command(&["migrate"], &settings[..1]).0);
+    // SQLite's log is there as long as anybody has the database open, whoever else closes it meanwhile.
+    let open = Database::connect(&database.url).await.unwrap();
+    open.execute_unprepared("SELECT version FROM seaql_migrations").await.unwrap();
     let path = database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap();
     let files = || {
         let folder = std::fs::read_dir(std::path::Path::new(path).parent().unwrap()).unwrap();
@@ -97,6 +100,7 @@ async fn a_database_that_is_there_is_left_as_it_is() {
     let before = files();
     assert_eq!(said_of("migrations", &settings), (true, "up to date".into()));
     assert!(files() == before, "{:?} rather than {:?}", files().0, before.0);
+    open.close().await.unwrap();
 }
 
 /// A server would end over them, and so says `serve`: somebody has to look.
