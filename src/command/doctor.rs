@@ -67,7 +67,8 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
         findings.note("operations", listed.map(|_| format!("users may run those of {}", path.display())));
     }
     findings.note("secrets", secrets(&config.keys));
-    findings.note("egress", Egress::new(&config.egress).map(|_| egress(&config.egress)));
+    let sends = Egress::new(&config.egress).and_then(|egress| egress.examine());
+    findings.note("egress", sends.map(|()| egress(&config.egress)));
     if let Some(url) = &config.redis_url {
         findings.note("redis", hub::reach(url).await);
         if config.board {

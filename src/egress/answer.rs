@@ -131,6 +131,9 @@ impl Failure {
             return Self::nowhere(cause);
         }
         let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
+        if error.is_builder() {
+            return Self::new(FailureKind::Unreachable, &format!("no requests can be sent: {last}"));
+        }
         match (error.is_timeout(), error.is_connect()) {
             (true, true) => Self::new(FailureKind::TimedOut, "there was no connection in time"),
             (true, false) => Self::new(FailureKind::TimedOut, "there was no answer in time"),

@@ -12,7 +12,7 @@ mod lookup;
 mod tests;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -50,13 +50,14 @@ pub struct Egress {
     gate: Arc<Gate>,
     names: Checked,
     patience: Patience,
-    client: Client,
+    /// Made by the first request: it reads all certificates that the system trusts.
+    client: Arc<OnceLock<Client>>,
 }
 
 impl Egress {
     /// By the settings, and with names as the system knows them.
     ///
-    /// Fails with `Config` where the settings allow what may never be, or the client cannot be made.
+    /// Fails with `Config` where the settings allow what may never be.
     pub fn new(config: &EgressConfig) -> Result<Self> {
         Self::with(config, Arc::new(System), Patience::USUAL)
     }
@@ -70,8 +71,20 @@ impl Egress {
         let gate = Arc::new(Gate::new(config)?);
         let lookup = Arc::new(Together::over(lookup));
         let names = Checked { gate: gate.clone(), lookup };
+        Ok(Self { gate, names, patience, client: Arc::default() })
+    }
+
+    /// Fails with `Config` where no request can be sent: the system trusts no certificate, say.
+    pub fn examine(&self) -> Result<()> {
+        self.client().map(drop).map_err(|error| Error::Config(Failure::of(error).message))
+    }
+
+    fn client(&self) -> reqwest::Result<&Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
         let client = Client::builder()
-            .dns_resolver(names.clone())
+            .dns_resolver(self.names.clone())
             .redirect(redirect::Policy::none())
             .no_proxy()
             .referer(false)
@@ -81,14 +94,13 @@ impl Egress {
             .no_brotli()
             .no_zstd()
             .no_deflate()
-            .connect_timeout(patience.connect)
-            .timeout(patience.all)
+            .connect_timeout(self.patience.connect)
+            .timeout(self.patience.all)
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .user_agent(concat!("Tidings/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| Error::Config(format!("no requests can be sent: {error}")))?;
-        Ok(Self { gate, names, patience, client })
+            .build()?;
+        Ok(self.client.get_or_init(|| client))
     }
 
     /// A URL that may be saved: https, or http where the settings list its host, of at most 2,048 bytes, without user name, password
@@ -130,7 +142,8 @@ impl Egress {
         let refused = |why: String| Failure::new(FailureKind::Refused, &why);
         let url = self.gate.admit(url).map_err(|why| refused(format!("the URL {why}")))?;
         let headers = fields(headers).map_err(refused)?;
-        let answer = self.client.post(url).headers(headers).body(body).send().await.map_err(Failure::of)?;
+        let client = self.client().map_err(Failure::of)?;
+        let answer = client.post(url).headers(headers).body(body).send().await.map_err(Failure::of)?;
         Ok(Answer::read(answer).await)
     }
 }

@@ -45,6 +45,7 @@ async fn what_is_named_and_cannot_be_used_is_found() {
             "169.254.0.0/16",
             "TIDINGS_EGRESS_ALLOW has 169.254.0.0/16, which nothing lets through",
         ),
+        ("egress", "SSL_CERT_FILE", "/nowhere.pem", "no requests can be sent"),
         ("operations", "TIDINGS_OPERATIONS", "/nowhere.json", "No such file"),
         ("database", "DATABASE_URL", "sqlite:///no/such/folder/a.db?mode=rwc", "none can be made in /no/such/folder"),
         ("database", "DATABASE_URL", "sqlite:///tmp/no-such-file.db", "does not end in ?mode=rwc"),
@@ -194,6 +195,15 @@ async fn too_few_connections_and_rights_are_found_on_postgres() {
 #[tokio::test]
 async fn too_few_connections_and_rights_are_found_on_mariadb() {
     humble(Kind::Mysql).await;
+}
+
+/// Who sends nothing needs no certificates.
+#[tokio::test]
+async fn a_system_that_trusts_nobody_keeps_no_server_from_starting() {
+    let Some(database) = Kind::Sqlite.make().await else { return };
+    let server = Process::start_with(&database.url, &[("SSL_CERT_FILE", "/nowhere.pem")], None).await;
+    drop(server);
+    database.remove().await;
 }
 
 /// What the server says of an error is told by its words alone.
