@@ -19,7 +19,8 @@ use async_graphql::parser::types::{ExecutableDocument, OperationDefinition, Oper
 use async_graphql::parser::{self, parse_query};
 use async_graphql::{Name, Positioned, Request, ServerError, Variables};
 use async_graphql_value::ConstValue;
-use moka::future::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 pub use cost::{Costs, Dear};
 pub use limits::Limits;
@@ -33,6 +34,9 @@ pub const INTROSPECTION: usize = 200_000;
 
 /// About the bytes of memory that a field of a remembered document takes.
 const FIELD_BYTES: usize = 1024;
+
+/// Parts of the room for documents, each of which callers wait for alone. Nothing larger than one is remembered.
+const SHARDS: usize = 4;
 
 /// An operation of which equal fields were made one.
 pub type Merged = Positioned<OperationDefinition>;
@@ -49,12 +53,12 @@ struct Inner {
     scalars: Scalars,
     limits: Limits,
     costs: Costs,
-    passed: Cache<Arc<str>, Arc<Document>>,
+    passed: Cache<Arc<str>, Arc<Document>, ByBytes>,
 }
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Guard({} documents)", self.0.passed.entry_count())
+        write!(f, "Guard({} documents)", self.0.passed.len())
     }
 }
 
@@ -72,18 +76,34 @@ struct Document {
     parsed: ExecutableDocument,
     /// Its operations with equal fields made one; empty where that depends on the variables.
     merged: HashMap<Option<Name>, Arc<Merged>>,
-    bytes: u32,
+    bytes: u64,
+}
+
+/// Each weighs at least its share of the bytes, so that the number of documents is bounded, too.
+#[derive(Clone)]
+struct ByBytes {
+    share: u64,
+}
+
+impl Weighter<Arc<str>, Arc<Document>> for ByBytes {
+    fn weight(&self, _: &Arc<str>, document: &Arc<Document>) -> u64 {
+        document.bytes.max(self.share)
+    }
 }
 
 impl Guard {
     /// Over a schema in the schema definition language; fails where it is none.
     pub fn new(schema: &str, limits: Limits, costs: Costs, scalars: Scalars) -> Result<Self, parser::Error> {
-        // Each weighs at least its share of the bytes, so that the number of them is bounded, too.
-        let share = limits.cached_document_bytes / limits.cached_documents.max(1);
-        let passed = Cache::builder()
-            .max_capacity(if limits.cached_documents == 0 { 0 } else { limits.cached_document_bytes.into() })
-            .weigher(move |_, document: &Arc<Document>| document.bytes.max(share))
-            .build();
+        let bytes = if limits.cached_documents == 0 { 0 } else { limits.cached_document_bytes };
+        let options = OptionsBuilder::new()
+            .shards(SHARDS)
+            .estimated_items_capacity(limits.cached_documents as usize)
+            .weight_capacity(bytes.into())
+            .build()
+            .expect("both capacities are said");
+        let share = bytes / limits.cached_documents.max(1);
+        let weighter = ByBytes { share: share.max(1).into() };
+        let passed = Cache::with_options(options, weighter, DefaultHashBuilder::default(), DefaultLifecycle::default());
         Ok(Self(Arc::new(Inner { types: Types::parse(schema)?, scalars, limits, costs, passed })))
     }
 
@@ -97,7 +117,7 @@ impl Guard {
         validate: impl AsyncFnOnce(&ExecutableDocument) -> Result<(), Vec<ServerError>>,
     ) -> Result<Passed, Refusal> {
         let Inner { types, costs, passed, .. } = &*self.0;
-        let document = match passed.get(request.query.as_str()).await {
+        let document = match passed.get(request.query.as_str()) {
             Some(document) => {
                 let (_, operation) = select(&document.parsed, request.operation_name.as_deref())?;
                 self.check().variables(&operation.node, &request.variables)?;
@@ -141,9 +161,9 @@ impl Guard {
                 merged.insert(name.cloned(), self.merge(&parsed, operation, &Variables::default())?);
             }
         }
-        let bytes = u32::try_from(text.len() + weight.fields * FIELD_BYTES).unwrap_or(u32::MAX);
+        let bytes = (text.len() + weight.fields * FIELD_BYTES) as u64;
         let document = Arc::new(Document { parsed, merged, bytes });
-        passed.insert(text.into(), document.clone()).await;
+        passed.insert(text.into(), document.clone());
         Ok(document)
     }
 

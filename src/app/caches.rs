@@ -1,12 +1,13 @@
 //! What need not be read again.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use entity::ids::{ActionId, TenantId, UserId};
-use moka::future::Cache;
 use parking_lot::Mutex;
+use quick_cache::sync::Cache;
 
 use crate::clock::Millis;
 use crate::config::Config;
@@ -25,10 +26,10 @@ pub struct Caches {
     pub catalogues: Cache<TenantId, Arc<Catalogue>>,
     /// By the partner's id and how many users the tenant had erased when, or before, this one was looked up: a user's number
     /// never changes while they are one. Kept for a minute, in which an erasure on another node may not be known here.
-    pub users: Cache<(TenantId, i64, String), UserId>,
+    pub users: Lately<(TenantId, i64, String), UserId>,
     /// By code, with when it was said to be in use: for an hour from then on an action's number never changes, unless the database
     /// is restored from before it was made. Kept for a minute.
-    pub actions: Cache<(TenantId, String), (ActionId, Millis)>,
+    pub actions: Lately<(TenantId, String), (ActionId, Millis)>,
     /// Checked by each statement that names them.
     pub contents: Contents,
     /// Checked by the database before each use.
@@ -53,26 +54,49 @@ impl Caches {
         Self {
             tenants: Cache::new(10_000),
             catalogues: Cache::new(10_000),
-            users: Cache::builder().max_capacity(200_000).time_to_live(known_for).build(),
-            actions: Cache::builder().max_capacity(100_000).time_to_live(FORGOTTEN_AFTER).build(),
+            users: Lately::new(200_000, known_for),
+            actions: Lately::new(100_000, FORGOTTEN_AFTER),
             contents: Contents::new(config.limits.cached_content_bytes as usize),
-            overviews: Memory::new(config.limits.cached_overview_bytes.into()),
-            answers: Answers::new(config.limits.cached_overview_bytes.into()),
+            overviews: Memory::new(config.limits.cached_overview_bytes),
+            answers: Answers::new(config.limits.cached_overview_bytes),
             pings: Mutex::default(),
         }
     }
 
     /// Spares the question whether what is remembered of users still holds, who are known to have changed.
-    pub async fn forget(&self, users: &[UserId]) {
-        self.overviews.forget(users).await;
-        self.answers.forget(users).await;
+    pub fn forget(&self, users: &[UserId]) {
+        self.overviews.forget(users);
+        self.answers.forget(users);
     }
 
     /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version.
-    pub async fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
-        self.overviews.marked(user, version, marks).await;
+    pub fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
+        self.overviews.marked(user, version, marks);
         if !marks.is_empty() {
-            self.answers.forget(&[user]).await;
+            self.answers.forget(&[user]);
         }
+    }
+}
+
+/// What was found out lately: each thing for so long, and of them as many as were asked for last.
+#[derive(Debug)]
+pub struct Lately<K, V> {
+    known: Cache<K, (Instant, V)>,
+    good_for: Duration,
+}
+
+impl<K: Eq + Hash, V: Clone> Lately<K, V> {
+    /// Nothing yet.
+    pub fn new(most: usize, good_for: Duration) -> Self {
+        Self { known: Cache::new(most), good_for }
+    }
+
+    pub fn get(&self, key: &K) -> Option<V> {
+        let (found_at, value) = self.known.get(key)?;
+        (found_at.elapsed() < self.good_for).then_some(value)
+    }
+
+    pub fn insert(&self, key: K, value: V) {
+        self.known.insert(key, (Instant::now(), value));
     }
 }

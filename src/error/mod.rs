@@ -3,7 +3,6 @@
 mod ailment;
 
 use std::error::Error as StdError;
-use std::sync::Arc;
 
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 
@@ -106,15 +105,6 @@ impl Error {
     /// Whether the database took too long over it.
     pub fn is_slow(&self) -> bool {
         matches!(self, Self::Unavailable(why) if why == Ailment::Slow.words())
-    }
-
-    /// An error of something that several have waited for.
-    pub fn shared(error: Arc<Self>) -> Self {
-        Arc::try_unwrap(error).unwrap_or_else(|shared| match &*shared {
-            Self::Unavailable(why) => Self::Unavailable(why.clone()),
-            Self::NotFound { what, id, field } => Self::not_found_at(field, what, id),
-            other => Self::internal(other.told()),
-        })
     }
 
     /// What to tell operators of it: for `Internal`, what happened; else what callers are told. Without values of anybody.

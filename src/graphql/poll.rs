@@ -129,9 +129,9 @@ impl Poll {
     }
 
     /// Remembers an answer.
-    pub async fn answered(&self, schema: &Schema, made: Made) {
+    pub fn answered(&self, schema: &Schema, made: Made) {
         if let Some((user, answer)) = made.answer {
-            schema.app.caches.answers.keep(user, answer).await;
+            schema.app.caches.answers.keep(user, answer);
         }
     }
 

@@ -134,7 +134,7 @@ async fn polled(
     match made.filter(|_| answer.status() == StatusCode::OK) {
         Some(made) => {
             let tag = made.tag;
-            poll.answered(&server.schema, made).await;
+            poll.answered(&server.schema, made);
             method.answer(tag, || answer)
         }
         None => answer,

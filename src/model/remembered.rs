@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use entity::ids::UserId;
-use moka::future::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 /// What may be remembered of a user.
 pub trait Remembered: Send + Sync + 'static {
@@ -17,72 +18,101 @@ pub trait Remembered: Send + Sync + 'static {
     fn replaces(&self, other: &Self) -> bool;
 }
 
+/// Parts of the room, each of which users wait for alone. Nothing larger than one is remembered.
+const SHARDS: usize = 16;
+
+/// What a user takes at least, in bytes: where there is no room for some hundreds of them, there are fewer parts.
+const USER: usize = 1024;
+
 /// Of each user who has any.
 #[derive(Debug)]
-pub struct OfUsers<T: Remembered>(Cache<UserId, Arc<Vec<Arc<T>>>>);
+pub struct OfUsers<T: Remembered> {
+    users: Cache<UserId, Arc<Known<T>>, ByBytes>,
+    is_on: bool,
+}
+
+/// All that is remembered of a user, oldest first, and the bytes that it takes.
+#[derive(Debug)]
+struct Known<T> {
+    all: Vec<Arc<T>>,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl<T> Weighter<UserId, Arc<Known<T>>> for ByBytes {
+    fn weight(&self, _: &UserId, known: &Arc<Known<T>>) -> u64 {
+        known.bytes
+    }
+}
 
 impl<T: Remembered> OfUsers<T> {
     /// Of about so many bytes.
-    pub fn new(bytes: u64) -> Self {
-        let weigh = |_: &UserId, all: &Arc<Vec<Arc<T>>>| {
-            let bytes: usize = all.iter().map(|one| one.weight()).sum();
-            u32::try_from(bytes).unwrap_or(u32::MAX)
-        };
-        Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
+    pub fn new(bytes: u32) -> Self {
+        let options = OptionsBuilder::new()
+            .shards(SHARDS)
+            .estimated_items_capacity(bytes as usize / USER)
+            .weight_capacity(bytes.into())
+            .build()
+            .expect("both capacities are said");
+        let users = Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        Self { users, is_on: bytes > 0 }
     }
 
     /// Whether anything is remembered at all.
     pub fn is_on(&self) -> bool {
-        self.0.policy().max_capacity() != Some(0)
+        self.is_on
     }
 
     /// All of a user, oldest first.
-    pub async fn all(&self, user: UserId) -> Option<Arc<Vec<Arc<T>>>> {
-        self.0.get(&user).await
+    pub fn all(&self, user: UserId) -> Vec<Arc<T>> {
+        self.users.get(&user).map(|known| known.all.clone()).unwrap_or_default()
     }
 
     /// The one of a user that is it.
-    pub async fn find(&self, user: UserId, is_it: impl Fn(&T) -> bool) -> Option<Arc<T>> {
-        self.all(user).await?.iter().find(|one| is_it(one)).cloned()
+    pub fn find(&self, user: UserId, is_it: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        self.users.get(&user)?.all.iter().find(|one| is_it(one)).cloned()
     }
 
     /// Remembers one more.
-    pub async fn keep(&self, user: UserId, one: T) {
-        if !self.is_on() {
+    pub fn keep(&self, user: UserId, one: T) {
+        if !self.is_on {
             return;
         }
-        let mut all = self.all(user).await.map(|known| known.to_vec()).unwrap_or_default();
+        let mut all = self.all(user);
         all.retain(|known| !one.replaces(known));
         if all.len() == T::MOST {
             all.remove(0);
         }
         all.push(Arc::new(one));
-        self.put(user, all).await;
+        self.put(user, all);
     }
 
     /// Remembers these and no others.
-    pub async fn put(&self, user: UserId, all: Vec<Arc<T>>) {
+    pub fn put(&self, user: UserId, all: Vec<Arc<T>>) {
         if all.is_empty() {
-            return self.0.invalidate(&user).await;
+            self.users.remove(&user);
+            return;
         }
-        self.0.insert(user, Arc::new(all)).await;
+        let bytes: usize = all.iter().map(|one| one.weight()).sum();
+        self.users.insert(user, Arc::new(Known { all, bytes: bytes as u64 }));
     }
 
     /// Spares the question whether those of users still hold, who are known to have changed.
-    pub async fn forget(&self, users: &[UserId]) {
+    pub fn forget(&self, users: &[UserId]) {
         for user in users {
-            self.0.invalidate(user).await;
+            self.users.remove(user);
         }
     }
 
     /// Some of what is remembered, at most so many of it.
     pub fn some(&self, many: usize) -> Vec<Arc<T>> {
-        self.0.iter().flat_map(|(_, all)| all.to_vec()).take(many).collect()
+        self.users.iter().flat_map(|(_, known)| known.all.clone()).take(many).collect()
     }
 
     /// About how many bytes it takes, as it counts them.
-    pub async fn weight(&self) -> u64 {
-        self.0.run_pending_tasks().await;
-        self.0.weighted_size()
+    pub fn weight(&self) -> u64 {
+        self.users.weight()
     }
 }

@@ -67,14 +67,14 @@ pub async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap
     let mut known = HashMap::with_capacity(codes.len());
     let mut unknown: BTreeSet<&str> = BTreeSet::new();
     for code in codes {
-        match app.caches.actions.get(&(tenant.id, (*code).to_owned())).await {
+        match app.caches.actions.get(&(tenant.id, (*code).to_owned())) {
             Some((action, used_at)) if !is_idle(app, used_at) => drop(known.insert((*code).to_owned(), action)),
             _ => drop(unknown.insert(code)),
         }
     }
     for codes in Vec::from_iter(unknown).chunks(LIST) {
         for (code, action, used_at) in in_use(app, tenant, codes).await? {
-            app.caches.actions.insert((tenant.id, code.clone()), (action, used_at)).await;
+            app.caches.actions.insert((tenant.id, code.clone()), (action, used_at));
             known.insert(code, action);
         }
     }

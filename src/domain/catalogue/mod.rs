@@ -46,12 +46,12 @@ pub async fn at(app: &App, tenant: &Tenant, version: i64) -> Result<Arc<Catalogu
 
 /// The one that is remembered, if it fits; else as it is now. Whoever waited for another one's reading goes by that, if it fits.
 async fn fitting(app: &App, tenant: &Tenant, fits: impl Fn(&Catalogue) -> bool) -> Result<Arc<Catalogue>> {
-    let known = async || app.caches.catalogues.get(&tenant.id).await.filter(|catalogue| fits(catalogue));
-    if let Some(catalogue) = known().await {
+    let known = || app.caches.catalogues.get(&tenant.id).filter(|catalogue| fits(catalogue));
+    if let Some(catalogue) = known() {
         return Ok(catalogue);
     }
     let _reading = timeout(ACQUIRE_TIMEOUT, tenant.reading_catalogue.lock()).await.map_err(|_| Error::busy())?;
-    match known().await {
+    match known() {
         Some(catalogue) => Ok(catalogue),
         None => load(app, tenant).await,
     }
@@ -73,7 +73,7 @@ async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
         defaults: defaults(app, tenant).await?,
     };
     let catalogue = Arc::new(Catalogue::new(version, parts));
-    app.caches.catalogues.insert(tenant.id, catalogue.clone()).await;
+    app.caches.catalogues.insert(tenant.id, catalogue.clone());
     Ok(catalogue)
 }
 

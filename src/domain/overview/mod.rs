@@ -76,7 +76,7 @@ pub async fn answered(
     user: UserId,
     request: i64,
 ) -> Result<Option<(Arc<Answer>, Seq)>> {
-    let Some(answer) = app.caches.answers.find(user, |of| of.request == request).await else { return Ok(None) };
+    let Some(answer) = app.caches.answers.find(user, |of| of.request == request) else { return Ok(None) };
     let held = question::hold(app, tenant, answer.proofs.clone()).await?;
     let cursors: Option<Vec<Seq>> = held.into_iter().collect();
     // All of them show the inbox as of the least of these, and nothing of theirs has come since.

@@ -123,7 +123,7 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
         let is_of_catalogue = |((standing, _), _): &Row| standing.catalogue_version == want.catalogue.version;
         if rows.iter().all(|(row, _)| is_of_catalogue(row)) {
             let overviews = assemble((app, tenant), &rows, want, now)?;
-            remember(app, &overviews, want).await;
+            remember(app, &overviews, want);
             reading.overviews.extend(overviews);
         }
         reading.standings.extend(rows.iter().map(|(((standing, _), _), _)| *standing));
@@ -133,14 +133,14 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
 }
 
 /// Those of which it can be told whether they still hold.
-async fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
+fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
     if !app.caches.overviews.is_on() {
         return;
     }
     for overview in overviews.values() {
         let Some(proof) = overview.proof.clone() else { continue };
         let entry = Entry::new(want.wish.clone(), overview.clone(), want.catalogue.clone(), proof);
-        app.caches.overviews.keep(overview.user, entry).await;
+        app.caches.overviews.keep(overview.user, entry);
     }
 }
 

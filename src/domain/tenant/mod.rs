@@ -9,9 +9,10 @@ use entity::ids::{ChannelId, Seq, TenantId};
 use entity::prelude::*;
 use entity::tenant::{self, Column};
 use futures_util::FutureExt;
+use tokio::time::timeout;
 
 use crate::app::App;
-use crate::database::transaction;
+use crate::database::{ACQUIRE_TIMEOUT, transaction};
 use crate::error::{Error, Result};
 use crate::model::seal::Seal;
 pub use crate::model::tenant::Tenant;
@@ -29,12 +30,13 @@ async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
 
 /// The tenant called `code`, made now if this is the first mention. Whoever asks at the same time gets the same one.
 pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
-    if let Some(tenant) = app.caches.tenants.get(code).await {
+    if let Some(tenant) = app.caches.tenants.get(code) {
         return Ok(tenant);
     }
     // Boxed, since this is in every request, and rare.
     let finding = async { found_or_made(app, code).await.map(Arc::new) }.boxed();
-    app.caches.tenants.try_get_with(code.to_owned(), finding).await.map_err(Error::shared)
+    let known = app.caches.tenants.get_or_insert_async(code, finding);
+    timeout(ACQUIRE_TIMEOUT, known).await.map_err(|_| Error::busy())?
 }
 
 /// The tenant called `code`, which must be there.

@@ -39,7 +39,7 @@ pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[St
 
 /// The row of one user, made now if this is the first mention. Those who are looked up at the same time are looked up together.
 pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, external_id: &str) -> Result<UserId> {
-    if let Some(id) = app.caches.users.get(&(tenant.id, tenant.erased_count(), external_id.to_owned())).await {
+    if let Some(id) = app.caches.users.get(&(tenant.id, tenant.erased_count(), external_id.to_owned())) {
         return Ok(id);
     }
     // Boxed, since this is in every request, and rare.
@@ -78,13 +78,13 @@ pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result
     let mut known = HashMap::with_capacity(external_ids.len());
     let mut unknown = Vec::new();
     for id in external_ids {
-        match app.caches.users.get(&(tenant.id, erased_count, id.clone())).await {
+        match app.caches.users.get(&(tenant.id, erased_count, id.clone())) {
             Some(user) => drop(known.insert(id.clone(), user)),
             None => unknown.push(id.clone()),
         }
     }
     for (id, user) in read(&app.db.read, tenant, &unknown).await? {
-        app.caches.users.insert((tenant.id, erased_count, id.clone()), user).await;
+        app.caches.users.insert((tenant.id, erased_count, id.clone()), user);
         known.insert(id, user);
     }
     Ok(known)

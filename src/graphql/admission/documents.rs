@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_graphql::{Request, Response, Value};
 use entity::ids::TenantId;
 use guard::Refusal;
-use moka::future::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::app::App;
 use crate::auth::Role;
@@ -16,11 +17,28 @@ use crate::error::Error;
 use crate::graphql::errors::failed;
 use crate::graphql::viewer::Viewer;
 
+/// Bytes that a text takes besides its own.
+const PLACE: u64 = 256;
+/// Parts of the room, each of which requests wait for alone. Nothing larger than one is remembered.
+const SHARDS: usize = 8;
+
 /// Texts that clients have sent once with their hash, of each tenant for itself.
 #[derive(Clone, Debug)]
 pub struct Persisted {
     is_on: bool,
-    texts: Cache<(TenantId, String), Arc<str>>,
+    texts: Arc<Cache<Key, Arc<str>, ByBytes>>,
+}
+
+/// Whose, and the hash.
+type Key = (TenantId, String);
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<Key, Arc<str>> for ByBytes {
+    fn weight(&self, _: &Key, text: &Arc<str>) -> u64 {
+        text.len() as u64 + PLACE
+    }
 }
 
 /// What to remember of a request once its document has passed.
@@ -29,20 +47,19 @@ pub struct Registration(Option<(TenantId, String, Arc<str>)>);
 impl Persisted {
     /// Nothing yet; bounded by the bytes of what is remembered, what is used least goes first.
     pub fn new(config: &Config) -> Self {
-        let texts = Cache::builder()
-            .max_capacity(config.limits.cached_document_bytes.into())
-            .weigher(|_, text: &Arc<str>| u32::try_from(text.len()).unwrap_or(u32::MAX).saturating_add(256))
-            .build();
-        Self { is_on: !config.wire.no_persisted_queries, texts }
+        let bytes: u64 = config.limits.cached_document_bytes.into();
+        let options = OptionsBuilder::new()
+            .shards(SHARDS)
+            .estimated_items_capacity((bytes / (4 * PLACE)) as usize)
+            .weight_capacity(bytes)
+            .build()
+            .expect("both capacities are said");
+        let texts = Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        Self { is_on: !config.wire.no_persisted_queries, texts: Arc::new(texts) }
     }
 
     /// Puts the document into a request that only names it, and refuses a user's document that is not of the list.
-    pub async fn find(
-        &self,
-        app: &App,
-        viewer: Option<&Viewer>,
-        request: &mut Request,
-    ) -> Result<Registration, Response> {
+    pub fn find(&self, app: &App, viewer: Option<&Viewer>, request: &mut Request) -> Result<Registration, Response> {
         let id = named(request).map_err(Refusal::response)?;
         let mut registration = Registration(None);
         if let Some((id, is_hash)) = id {
@@ -60,7 +77,7 @@ impl Persisted {
                 request.query = document.to_string();
             } else if self.is_on || !is_hash {
                 let known = match viewer {
-                    Some(viewer) => self.texts.get(&(viewer.tenant.id, id)).await,
+                    Some(viewer) => self.texts.get(&(viewer.tenant.id, id)),
                     None => None,
                 };
                 let unknown = || persisted("PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound");
@@ -78,9 +95,9 @@ impl Persisted {
     }
 
     /// Remembers a document that has passed.
-    pub async fn register(&self, Registration(known): Registration) {
+    pub fn register(&self, Registration(known): Registration) {
         if let Some((tenant, hash, text)) = known {
-            self.texts.insert((tenant, hash), text).await;
+            self.texts.insert((tenant, hash), text);
         }
     }
 }

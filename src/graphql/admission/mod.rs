@@ -112,7 +112,7 @@ impl Admission {
     ) -> Result<Admitted, Response> {
         let began_at = Instant::now();
         let permit = self.place(app).map_err(|refusal| *refusal)?;
-        let registration = self.persisted.find(app, viewer, &mut request).await?;
+        let registration = self.persisted.find(app, viewer, &mut request)?;
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
         let validate = async |document: &_| self.validator.validate(document, &request, is_staff).await;
         let passed = self.guard.pass(&request, validate).await.map_err(Refusal::response)?;
@@ -125,7 +125,7 @@ impl Admission {
         let document = passed.operation;
         let fields = document.node.selection_set.node.items.len();
         self.rates.take(app, viewer, fields.saturating_sub(1)).await.map_err(failed)?;
-        self.persisted.register(registration).await;
+        self.persisted.register(registration);
         request.query = String::new();
         request.operation_name = None;
         let operation = Operation::of(&document.node);

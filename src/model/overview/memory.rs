@@ -14,7 +14,7 @@ use crate::model::remembered::{OfUsers, Remembered};
 const WISHES: usize = 4;
 
 /// What an entry takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
-const PLACE: usize = 400;
+const PLACE: usize = 180;
 
 /// An overview, and what it was made of.
 #[derive(Debug)]
@@ -33,19 +33,19 @@ pub type Memory = OfUsers<Entry>;
 impl OfUsers<Entry> {
     /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version. What cannot be
     /// brought there is forgotten.
-    pub async fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
-        let Some(known) = self.all(user).await else { return };
+    pub fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
+        let known = self.all(user);
         let of = |entry: &Arc<Entry>| match entry.proof.ahead_of(version) {
             0.. => Some(entry.clone()),
             -1 => entry.marked(marks).map(Arc::new),
             _ => None,
         };
-        self.put(user, known.iter().filter_map(of).collect()).await;
+        self.put(user, known.iter().filter_map(of).collect());
     }
 
     /// What was kept last of a user and a wish.
-    pub async fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
-        self.find(user, |entry| entry.wish == *wish).await
+    pub fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
+        self.find(user, |entry| entry.wish == *wish)
     }
 }
 

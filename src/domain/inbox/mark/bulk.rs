@@ -84,7 +84,7 @@ async fn in_bulk(app: &App, tenant: &Tenant, user: UserId, bulk: Bulk<'_>) -> Re
         match tried {
             Tried::Done(changed) => {
                 if !changed.is_empty() || matches!(bulk, Bulk::See(..)) {
-                    app.caches.forget(&[user]).await;
+                    app.caches.forget(&[user]);
                 }
                 return Ok((changed, catalogue));
             }

@@ -91,7 +91,7 @@ async fn alone(app: &App, tenant: &Tenant, user: UserId, marks: &[One]) -> Resul
         }
         Ok(done)
     })?;
-    app.caches.forget(&[user]).await;
+    app.caches.forget(&[user]);
     Ok(done.outcomes.into_iter().next().unwrap_or_default())
 }
 
@@ -110,7 +110,7 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<V
     })?;
     for (user, version) in &versions {
         let marks = done.marks.get(user).map(Vec::as_slice).unwrap_or_default();
-        app.caches.marked(*user, *version, marks).await;
+        app.caches.marked(*user, *version, marks);
     }
     let mut outcomes = done.outcomes.into_iter();
     let outcome = |job| {

@@ -71,7 +71,7 @@ async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Resu
             app.metrics.syncs.inc_by(pulled.moved);
             app.pulse.synced(tenant.id, pulled.moved);
             app.metrics.items_made.inc_by(pulled.items);
-            app.caches.forget(&behind).await;
+            app.caches.forget(&behind);
             reached = reached.min(pulled.end);
             missing.extend(pulled.missing);
             behind = pulled.behind;

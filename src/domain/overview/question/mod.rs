@@ -35,7 +35,7 @@ pub(super) async fn recall(
 ) -> Result<HashMap<UserId, Overview>> {
     let mut entries: Vec<Arc<Entry>> = Vec::new();
     for user in users {
-        entries.extend(app.caches.overviews.recall(*user, wish).await);
+        entries.extend(app.caches.overviews.recall(*user, wish));
     }
     let proofs: Vec<Arc<Proof>> = entries.iter().map(|entry| entry.proof.clone()).collect();
     let held = hold(app, tenant, proofs).await?;

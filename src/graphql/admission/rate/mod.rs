@@ -3,12 +3,13 @@
 mod bucket;
 mod shared;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use entity::ids::TenantId;
 use futures_util::future::BoxFuture;
-use moka::future::Cache;
 use parking_lot::Mutex;
+use quick_cache::sync::Cache;
 
 use crate::app::App;
 use crate::auth::Role;
@@ -18,7 +19,7 @@ pub use bucket::{Allowance, Bucket};
 use shared::{Shared, What, Whose};
 
 /// Callers that are remembered. One who is forgotten begins anew with a full bucket.
-const CALLERS: u64 = 100_000;
+const CALLERS: usize = 100_000;
 
 /// The buckets of all callers.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct Rates {
     staff: Allowance,
     making: Allowance,
     /// Those of this node, which count where there is no Redis, or while it is away.
-    buckets: Cache<Whose, Arc<Mutex<Bucket>>>,
+    buckets: Arc<Cache<Whose, Arc<Mutex<Bucket>>>>,
     shared: Option<Arc<Shared>>,
 }
 
@@ -39,7 +40,7 @@ impl Rates {
             user: Allowance::a_minute(limits.rate),
             staff: Allowance::a_minute(limits.staff_rate),
             making: Allowance::a_day(limits.user_makes),
-            buckets: Cache::new(CALLERS),
+            buckets: Arc::new(Cache::new(CALLERS)),
             shared: app.config.redis_url.clone().map(|url| Arc::new(Shared::new(url))),
         }
     }
@@ -96,7 +97,8 @@ impl Rates {
             app.metrics.rate_alone.inc();
         }
         let now = app.now();
-        let bucket = self.buckets.get_with(whose, async { Arc::new(Mutex::new(Bucket::full(of, now))) }).await;
+        let full = || Ok::<_, Infallible>(Arc::new(Mutex::new(Bucket::full(of, now))));
+        let Ok(bucket) = self.buckets.get_or_insert_with(&whose, full);
         bucket.lock().take(of, things, now)
     }
 }
