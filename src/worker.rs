@@ -51,6 +51,9 @@ const APART: Duration = Duration::from_millis(10);
 /// How often it is measured whether the board is right: each node looks at what it remembers itself.
 const DRIFT: Duration = Duration::from_mins(1);
 
+/// How often room is made of what is remembered for a while and counts no more.
+const FORGET: Duration = Duration::from_mins(1);
+
 /// The loops of a server; they end when this is dropped.
 #[derive(Debug)]
 pub struct Worker {
@@ -84,6 +87,10 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
     every(&mut loops, app, LOOK, "the end of the log cannot be looked at", move |app| {
         let live = live.clone();
         async move { live::poll(&app, &live).await }
+    });
+    every(&mut loops, app, FORGET, "nothing can be forgotten", |app| async move {
+        app.caches.forget_old();
+        Ok(())
     });
     every(&mut loops, app, CLOCKS, "the clocks cannot be compared", |app| async move { app.compare_clocks().await });
     every(&mut loops, app, PUBLISH, "what is due cannot be published", |app| async move {

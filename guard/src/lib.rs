@@ -35,8 +35,9 @@ pub const INTROSPECTION: usize = 200_000;
 /// About the bytes of memory that a field of a remembered document takes.
 const FIELD_BYTES: usize = 1024;
 
-/// Parts of the room for documents, each of which callers wait for alone. Nothing larger than one is remembered.
+/// The most parts of the room for documents, each of which callers wait for alone, and of the largest that each holds.
 const SHARDS: usize = 4;
+const LARGEST: usize = 2;
 
 /// An operation of which equal fields were made one.
 pub type Merged = Positioned<OperationDefinition>;
@@ -95,13 +96,15 @@ impl Guard {
     /// Over a schema in the schema definition language; fails where it is none.
     pub fn new(schema: &str, limits: Limits, costs: Costs, scalars: Scalars) -> Result<Self, parser::Error> {
         let bytes = if limits.cached_documents == 0 { 0 } else { limits.cached_document_bytes };
+        let largest = LARGEST * (limits.document_bytes + limits.fields * FIELD_BYTES).max(1);
         let options = OptionsBuilder::new()
-            .shards(SHARDS)
+            .shards((bytes as usize / largest).clamp(1, SHARDS))
             .estimated_items_capacity(limits.cached_documents as usize)
             .weight_capacity(bytes.into())
             .build()
             .expect("both capacities are said");
-        let share = bytes / limits.cached_documents.max(1);
+        // One alone may not take all of the room.
+        let share = bytes / limits.cached_documents.max(2);
         let weighter = ByBytes { share: share.max(1).into() };
         let passed = Cache::with_options(options, weighter, DefaultHashBuilder::default(), DefaultLifecycle::default());
         Ok(Self(Arc::new(Inner { types: Types::parse(schema)?, scalars, limits, costs, passed })))

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use entity::ids::{ActionId, TenantId, UserId};
 use parking_lot::Mutex;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, UnitWeighter};
 
 use crate::clock::Millis;
 use crate::config::Config;
@@ -52,8 +53,8 @@ impl Caches {
         // An overview that nobody asks the database for is to be without a statement for whom it is, too.
         let known_for = if config.board { KNOWN_FOR } else { FORGOTTEN_AFTER };
         Self {
-            tenants: Cache::new(10_000),
-            catalogues: Cache::new(10_000),
+            tenants: most(10_000),
+            catalogues: most(10_000),
             users: Lately::new(200_000, known_for),
             actions: Lately::new(100_000, FORGOTTEN_AFTER),
             contents: Contents::new(config.limits.cached_content_bytes as usize),
@@ -61,6 +62,12 @@ impl Caches {
             answers: Answers::new(config.limits.cached_overview_bytes),
             pings: Mutex::default(),
         }
+    }
+
+    /// Makes room of what counts no more.
+    pub fn forget_old(&self) {
+        self.users.forget_old();
+        self.actions.forget_old();
     }
 
     /// Spares the question whether what is remembered of users still holds, who are known to have changed.
@@ -78,6 +85,17 @@ impl Caches {
     }
 }
 
+/// Parts of a cache, each of which requests wait for alone.
+const SHARDS: usize = 16;
+
+/// An empty cache of about so many.
+fn most<K: Eq + Hash, V: Clone>(many: usize) -> Cache<K, V> {
+    let mut options = OptionsBuilder::new();
+    options.shards(SHARDS).estimated_items_capacity(many).weight_capacity(many as u64);
+    let options = options.build().expect("both capacities are said");
+    Cache::with_options(options, UnitWeighter, DefaultHashBuilder::default(), DefaultLifecycle::default())
+}
+
 /// What was found out lately: each thing for so long, and of them as many as were asked for last.
 #[derive(Debug)]
 pub struct Lately<K, V> {
@@ -87,8 +105,8 @@ pub struct Lately<K, V> {
 
 impl<K: Eq + Hash, V: Clone> Lately<K, V> {
     /// Nothing yet.
-    pub fn new(most: usize, good_for: Duration) -> Self {
-        Self { known: Cache::new(most), good_for }
+    pub fn new(many: usize, good_for: Duration) -> Self {
+        Self { known: most(many), good_for }
     }
 
     pub fn get(&self, key: &K) -> Option<V> {
@@ -98,5 +116,9 @@ impl<K: Eq + Hash, V: Clone> Lately<K, V> {
 
     pub fn insert(&self, key: K, value: V) {
         self.known.insert(key, (Instant::now(), value));
+    }
+
+    fn forget_old(&self) {
+        self.known.retain(|_, (found_at, _)| found_at.elapsed() < self.good_for);
     }
 }

@@ -12,9 +12,10 @@ mod lookup;
 mod tests;
 
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url, redirect, retry};
 
@@ -51,7 +52,7 @@ pub struct Egress {
     names: Checked,
     patience: Patience,
     /// Made by the first request: it reads all certificates that the system trusts.
-    client: Arc<OnceLock<Client>>,
+    client: Arc<Mutex<Option<Client>>>,
 }
 
 impl Egress {
@@ -76,12 +77,13 @@ impl Egress {
 
     /// Fails with `Config` where no request can be sent: the system trusts no certificate, say.
     pub fn examine(&self) -> Result<()> {
-        self.client().map(drop).map_err(|error| Error::Config(Failure::of(error).message))
+        self.client().map(drop).map_err(|failure| Error::Config(failure.message))
     }
 
-    fn client(&self) -> reqwest::Result<&Client> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
+    fn client(&self) -> Result<Client, Failure> {
+        let mut made = self.client.lock();
+        if let Some(client) = &*made {
+            return Ok(client.clone());
         }
         let client = Client::builder()
             .dns_resolver(self.names.clone())
@@ -99,8 +101,10 @@ impl Egress {
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .user_agent(concat!("Tidings/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(self.client.get_or_init(|| client))
+            .build()
+            .map_err(Failure::of)
+            .inspect_err(|failure| tracing::error!(cause = failure.message, "nothing can be sent to anybody"))?;
+        Ok(made.insert(client).clone())
     }
 
     /// A URL that may be saved: https, or http where the settings list its host, of at most 2,048 bytes, without user name, password
@@ -142,7 +146,7 @@ impl Egress {
         let refused = |why: String| Failure::new(FailureKind::Refused, &why);
         let url = self.gate.admit(url).map_err(|why| refused(format!("the URL {why}")))?;
         let headers = fields(headers).map_err(refused)?;
-        let client = self.client().map_err(Failure::of)?;
+        let client = self.client()?;
         let answer = client.post(url).headers(headers).body(body).send().await.map_err(Failure::of)?;
         Ok(Answer::read(answer).await)
     }

@@ -18,11 +18,14 @@ pub trait Remembered: Send + Sync + 'static {
     fn replaces(&self, other: &Self) -> bool;
 }
 
-/// Parts of the room, each of which users wait for alone. Nothing larger than one is remembered.
-const SHARDS: usize = 16;
+/// The most parts of the room, each of which users wait for alone. Of a user no more is remembered than one holds.
+const SHARDS: u32 = 16;
 
-/// What a user takes at least, in bytes: where there is no room for some hundreds of them, there are fewer parts.
-const USER: usize = 1024;
+/// What each has at least, in bytes, where there is more than one.
+const SHARD: u32 = 1024 * 1024;
+
+/// About what a user takes, in bytes.
+const USER: u32 = 1024;
 
 /// Of each user who has any.
 #[derive(Debug)]
@@ -51,8 +54,8 @@ impl<T: Remembered> OfUsers<T> {
     /// Of about so many bytes.
     pub fn new(bytes: u32) -> Self {
         let options = OptionsBuilder::new()
-            .shards(SHARDS)
-            .estimated_items_capacity(bytes as usize / USER)
+            .shards((bytes / SHARD).clamp(1, SHARDS) as usize)
+            .estimated_items_capacity((bytes / USER) as usize)
             .weight_capacity(bytes.into())
             .build()
             .expect("both capacities are said");

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::database::{ACQUIRE_TIMEOUT, transaction};
+use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::model::seal::Seal;
 pub use crate::model::tenant::Tenant;
@@ -33,10 +33,16 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     if let Some(tenant) = app.caches.tenants.get(code) {
         return Ok(tenant);
     }
-    // Boxed, since this is in every request, and rare.
-    let finding = async { found_or_made(app, code).await.map(Arc::new) }.boxed();
-    let known = app.caches.tenants.get_or_insert_async(code, finding);
-    timeout(ACQUIRE_TIMEOUT, known).await.map_err(|_| Error::busy())?
+    let place = timeout(app.db.write_patience(), app.caches.tenants.get_value_or_guard_async(code)).await;
+    match place.map_err(|_| Error::busy())? {
+        Ok(tenant) => Ok(tenant),
+        Err(place) => {
+            // Boxed, since this is in every request, and rare.
+            let tenant = Arc::new(found_or_made(app, code).boxed().await?);
+            drop(place.insert(tenant.clone()));
+            Ok(tenant)
+        }
+    }
 }
 
 /// The tenant called `code`, which must be there.

@@ -18,9 +18,10 @@ use crate::graphql::errors::failed;
 use crate::graphql::viewer::Viewer;
 
 /// Bytes that a text takes besides its own.
-const PLACE: u64 = 256;
-/// Parts of the room, each of which requests wait for alone. Nothing larger than one is remembered.
+const PLACE: usize = 256;
+/// The most parts of the room, each of which requests wait for alone, and of the longest texts that each holds.
 const SHARDS: usize = 8;
+const LONGEST: usize = 8;
 
 /// Texts that clients have sent once with their hash, of each tenant for itself.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ struct ByBytes;
 
 impl Weighter<Key, Arc<str>> for ByBytes {
     fn weight(&self, _: &Key, text: &Arc<str>) -> u64 {
-        text.len() as u64 + PLACE
+        (text.len() + PLACE) as u64
     }
 }
 
@@ -47,11 +48,13 @@ pub struct Registration(Option<(TenantId, String, Arc<str>)>);
 impl Persisted {
     /// Nothing yet; bounded by the bytes of what is remembered, what is used least goes first.
     pub fn new(config: &Config) -> Self {
-        let bytes: u64 = config.limits.cached_document_bytes.into();
+        let limits = &config.limits;
+        let bytes = limits.cached_document_bytes as usize;
+        let longest = LONGEST * limits.document_bytes.max(1);
         let options = OptionsBuilder::new()
-            .shards(SHARDS)
-            .estimated_items_capacity((bytes / (4 * PLACE)) as usize)
-            .weight_capacity(bytes)
+            .shards((bytes / longest).clamp(1, SHARDS))
+            .estimated_items_capacity(bytes / (4 * PLACE))
+            .weight_capacity(bytes as u64)
             .build()
             .expect("both capacities are said");
         let texts = Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
@@ -59,7 +62,12 @@ impl Persisted {
     }
 
     /// Puts the document into a request that only names it, and refuses a user's document that is not of the list.
-    pub fn find(&self, app: &App, viewer: Option<&Viewer>, request: &mut Request) -> Result<Registration, Response> {
+    pub fn find(
+        &self,
+        app: &App,
+        viewer: Option<&Viewer>,
+        request: &mut Request,
+    ) -> Result<Registration, Box<Response>> {
         let id = named(request).map_err(Refusal::response)?;
         let mut registration = Registration(None);
         if let Some((id, is_hash)) = id {
@@ -67,7 +75,7 @@ impl Persisted {
             if !request.query.is_empty() {
                 if is_hash && hash(&request.query) != id {
                     let message = "the hash of the persisted query is not the query's";
-                    return Err(Refusal::invalid(message, None).response());
+                    return Err(Refusal::invalid(message, None).response().into());
                 }
                 if let Some(viewer) = viewer.filter(|_| self.is_on && is_hash) {
                     let text = request.query.as_str().into();
@@ -83,13 +91,13 @@ impl Persisted {
                 let unknown = || persisted("PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound");
                 request.query = known.ok_or_else(unknown)?.to_string();
             } else {
-                return Err(persisted("PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"));
+                return Err(persisted("PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported").into());
             }
         }
         let is_bound = viewer.is_some_and(|viewer| viewer.role == Role::User);
         if is_bound && app.operations.as_ref().is_some_and(|operations| !operations.holds(&request.query)) {
             let message = "users may run the operations of this server's list, and no others";
-            return Err(failed(Error::Forbidden(message.into())));
+            return Err(failed(Error::Forbidden(message.into())).into());
         }
         Ok(registration)
     }

@@ -112,7 +112,7 @@ impl Admission {
     ) -> Result<Admitted, Response> {
         let began_at = Instant::now();
         let permit = self.place(app).map_err(|refusal| *refusal)?;
-        let registration = self.persisted.find(app, viewer, &mut request)?;
+        let registration = self.persisted.find(app, viewer, &mut request).map_err(|refusal| *refusal)?;
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
         let validate = async |document: &_| self.validator.validate(document, &request, is_staff).await;
         let passed = self.guard.pass(&request, validate).await.map_err(Refusal::response)?;

@@ -35,6 +35,9 @@ impl OfUsers<Entry> {
     /// brought there is forgotten.
     pub fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
         let known = self.all(user);
+        if known.is_empty() {
+            return;
+        }
         let of = |entry: &Arc<Entry>| match entry.proof.ahead_of(version) {
             0.. => Some(entry.clone()),
             -1 => entry.marked(marks).map(Arc::new),
