@@ -4,12 +4,15 @@ pub mod board;
 pub mod session;
 mod storm;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 use tidings::auth::Role;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::CONNECTIONS;
@@ -21,6 +24,12 @@ use board::Board;
 use session::{Session, Want};
 
 const SIZES: [usize; 2] = [1000, 5000];
+
+const DELIVERY: &str = "CPU µs a delivery";
+
+/// How often a bare send is made on each connection, and its bytes, which are those of an item without a long text.
+const SENDS: usize = 20;
+const SENT: usize = 300;
 
 /// Sessions that are opened at the same time.
 const AT_ONCE: usize = 64;
@@ -36,8 +45,9 @@ const FILES: usize = 500;
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for size in SIZES {
-        enough_files(size)?;
-        let mut all = Vec::new();
+        // For both ends of a bare connection.
+        enough_files(2 * size)?;
+        let mut all = vec![spawn_blocking(move || bare(size)).await??];
         for (name, want) in
             [("items", Want::Items), ("overviews", Want::Overviews), ("items and overviews", Want::Both)]
         {
@@ -61,6 +71,32 @@ fn enough_files(sessions: usize) -> Result<()> {
         return Err(format!("only {most} files may be open: run `ulimit -n {needed}` first").into());
     }
     Ok(())
+}
+
+/// What the system takes for a send on each of so many connections within this machine: for a delivery, at least that.
+fn bare(size: usize) -> Result<Measured> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut connections = Vec::with_capacity(size);
+    for _ in 0..size {
+        let receives = TcpStream::connect(listener.local_addr()?)?;
+        let (sends, _) = listener.accept()?;
+        sends.set_nodelay(true)?;
+        connections.push((sends, receives));
+    }
+    let (message, mut received, mut cpu) = ([0; SENT], [0; SENT], 0.0);
+    for _ in 0..SENDS {
+        let before = machine::cpu(std::process::id())?;
+        for (sends, _) in &mut connections {
+            sends.write_all(&message)?;
+        }
+        cpu += machine::cpu(std::process::id())? - before;
+        for (_, receives) in &mut connections {
+            receives.read_exact(&mut received)?;
+        }
+    }
+    let mut measured = Measured::new("a bare send");
+    measured.add(DELIVERY, cpu / (SENDS * size) as f64);
+    Ok(measured)
 }
 
 /// A user to whom nothing was ever sent but to everyone, so that all of them see the same.
@@ -111,7 +147,7 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
         times.sort_by(f64::total_cmp);
         measured.add("ms to the median", median(&times));
         measured.add("ms to the last", times.last().copied().unwrap_or_default());
-        measured.add("CPU µs a delivery", cpu / deliveries);
+        measured.add(DELIVERY, cpu / deliveries);
         if let Some(database) = database {
             measured.add("CPU µs a delivery, database", database / deliveries);
         }
