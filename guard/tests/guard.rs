@@ -72,6 +72,19 @@ fn why(refusal: Refusal) -> (String, Option<String>) {
     (text("code").expect("it has a code"), text("limit"))
 }
 
+/// `Debug` says how many there are.
+#[tokio::test]
+async fn a_document_is_remembered_wherever_any_may_be() {
+    for (many, room, remembered) in [(0, 1 << 20, 0), (1, 1 << 20, 1), (2, 1 << 20, 1), (1000, 16 << 20, 1), (1, 0, 0)]
+    {
+        let guard = guard(Limits { cached_documents: many, cached_document_bytes: room, ..Limits::default() });
+        for _ in 0..2 {
+            pass(&guard, &Request::new("{ books { title } }")).await.expect("it passes");
+        }
+        assert_eq!(format!("{guard:?}"), format!("Guard({remembered} documents)"), "{many} in {room} bytes");
+    }
+}
+
 #[tokio::test]
 async fn equal_fields_are_executed_once() {
     let request = Request::new("{ books { ...A } books { title } } fragment A on Book { title again: title }");
