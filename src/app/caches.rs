@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use entity::ids::{ActionId, TenantId, UserId};
 use parking_lot::Mutex;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, UnitWeighter};
+use quick_cache::UnitWeighter;
+use quick_cache::sync::Cache;
 
 use crate::clock::Millis;
 use crate::config::Config;
@@ -16,6 +16,7 @@ use crate::model::answer::Answers;
 use crate::model::catalogue::Catalogue;
 use crate::model::contents::Contents;
 use crate::model::overview::{Mark, Memory};
+use crate::model::remembered::cache;
 use crate::model::tenant::Tenant;
 
 /// What every request needs and hardly ever changes. All of it may be forgotten at any time.
@@ -90,10 +91,7 @@ const SHARDS: usize = 16;
 
 /// An empty cache of about so many.
 fn most<K: Eq + Hash, V: Clone>(many: usize) -> Cache<K, V> {
-    let mut options = OptionsBuilder::new();
-    options.shards(SHARDS).estimated_items_capacity(many).weight_capacity(many as u64);
-    let options = options.build().expect("both capacities are said");
-    Cache::with_options(options, UnitWeighter, DefaultHashBuilder::default(), DefaultLifecycle::default())
+    cache(SHARDS, many, many as u64, UnitWeighter)
 }
 
 /// What was found out lately: each thing for so long, and of them as many as were asked for last.

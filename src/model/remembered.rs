@@ -1,5 +1,6 @@
 //! A few things that are remembered of each user; of users, those who ask least go first.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use entity::ids::UserId;
@@ -16,6 +17,19 @@ pub trait Remembered: Send + Sync + 'static {
 
     /// Whether it takes the place of another one.
     fn replaces(&self, other: &Self) -> bool;
+}
+
+/// An empty cache in so many parts, which is expected to hold so many things, and holds so much weight at the most.
+pub fn cache<K: Eq + Hash, V: Clone, W: Weighter<K, V> + Clone>(
+    shards: usize,
+    many: usize,
+    weight: u64,
+    weighter: W,
+) -> Cache<K, V, W> {
+    let mut options = OptionsBuilder::new();
+    options.shards(shards).estimated_items_capacity(many).weight_capacity(weight);
+    let options = options.build().expect("both capacities are said");
+    Cache::with_options(options, weighter, DefaultHashBuilder::default(), DefaultLifecycle::default())
 }
 
 /// The most parts of the room, each of which users wait for alone. Of a user no more is remembered than one holds.
@@ -53,14 +67,8 @@ impl<T> Weighter<UserId, Arc<Known<T>>> for ByBytes {
 impl<T: Remembered> OfUsers<T> {
     /// Of about so many bytes.
     pub fn new(bytes: u32) -> Self {
-        let options = OptionsBuilder::new()
-            .shards((bytes / SHARD).clamp(1, SHARDS) as usize)
-            .estimated_items_capacity((bytes / USER) as usize)
-            .weight_capacity(bytes.into())
-            .build()
-            .expect("both capacities are said");
-        let users = Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
-        Self { users, is_on: bytes > 0 }
+        let shards = (bytes / SHARD).clamp(1, SHARDS) as usize;
+        Self { users: cache(shards, (bytes / USER) as usize, bytes.into(), ByBytes), is_on: bytes > 0 }
     }
 
     /// Whether anything is remembered at all.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_graphql::{Request, Response, Value};
 use entity::ids::TenantId;
 use guard::Refusal;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 
 use crate::app::App;
 use crate::auth::Role;
@@ -16,6 +16,7 @@ use crate::config::operations::hash;
 use crate::error::Error;
 use crate::graphql::errors::failed;
 use crate::graphql::viewer::Viewer;
+use crate::model::remembered::cache;
 
 /// Bytes that a text takes besides its own.
 const PLACE: usize = 256;
@@ -51,13 +52,7 @@ impl Persisted {
         let limits = &config.limits;
         let bytes = limits.cached_document_bytes as usize;
         let longest = LONGEST * limits.document_bytes.max(1);
-        let options = OptionsBuilder::new()
-            .shards((bytes / longest).clamp(1, SHARDS))
-            .estimated_items_capacity(bytes / (4 * PLACE))
-            .weight_capacity(bytes as u64)
-            .build()
-            .expect("both capacities are said");
-        let texts = Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let texts = cache((bytes / longest).clamp(1, SHARDS), bytes / (4 * PLACE), bytes as u64, ByBytes);
         Self { is_on: !config.wire.no_persisted_queries, texts: Arc::new(texts) }
     }
 
