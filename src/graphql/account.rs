@@ -103,9 +103,8 @@ impl<Of: Side> Account<Of> {
 
 impl ViewerAccount {
     /// That of a user of whose overview is told.
-    pub fn told(of: Arc<overview::Overview>) -> Self {
-        let row = of.user;
-        Self { told: Some(of), ..Self::alone(row) }
+    pub fn told(user: UserId, of: &overview::Overview) -> Self {
+        Self { told: Some(Arc::new(of.seen_by(user))), ..Self::alone(user) }
     }
 }
 

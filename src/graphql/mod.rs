@@ -291,7 +291,7 @@ impl Schema {
         if admitted.operation.kind != OperationType::Subscription {
             let budget = self.budget(Some(&viewer));
             let answer = async move { Answer::Executed(Box::new(schema.run(Some(viewer), admitted).await), budget) };
-            return stream::once(answer).boxed();
+            return stream::once(answer.in_current_span()).boxed();
         }
         self.events.clone().answers(self.library.clone(), viewer, admitted)
     }

@@ -31,6 +31,11 @@ const DELIVERY: &str = "CPU µs a delivery";
 const SENDS: usize = 20;
 const SENT: usize = 300;
 
+/// Announcements of a round, one after the other, for the system tells what one takes to 10 ms alone; and how long each comes after the
+/// last has arrived, so that no overview is one that was shown a moment ago.
+const ANNOUNCEMENTS: usize = 10;
+const APART: Duration = Duration::from_millis(200);
+
 /// Sessions that are opened at the same time.
 const AT_ONCE: usize = 64;
 
@@ -123,35 +128,36 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
     let mut measured = Measured::new(name);
     measured.add("KiB a socket", (machine::memory(server.pid())? - alone) / size as f64);
 
-    let deliveries = if want == Want::Both { 2 * size } else { size } as f64;
+    let deliveries = (ANNOUNCEMENTS * if want == Want::Both { 2 * size } else { size }) as f64;
     // The first is for warming up.
     for round in 0..=plan.rounds {
-        let title = format!("{name} {round} of {size} at {:?}", std::process::id());
-        board.expect(&title, size, want);
-        let statements = server.statements().await?;
+        let (statements, mut times) = (server.statements().await?, Vec::new());
         let before = (machine::cpu(server.pid())?, postgres.cpu().await?);
-        let start = announce(&server, &service, &title).await?;
-        let arrivals = board.arrivals().await?;
+        for number in 0..ANNOUNCEMENTS {
+            sleep(APART).await;
+            let title = format!("{name} {round} {number} of {size} at {:?}", std::process::id());
+            board.expect(&title, size, want);
+            let start = announce(&server, &service, &title).await?;
+            let arrivals = board.arrivals().await?;
+            let arrived = arrivals.items.into_iter().chain(arrivals.overviews);
+            let took = arrived.map(|at| at.saturating_duration_since(start).as_secs_f64() * 1e3);
+            times.push(took.collect::<Vec<_>>());
+        }
         let cpu = machine::cpu(server.pid())? - before.0;
         let database = postgres.cpu().await?.zip(before.1).map(|(after, before)| after - before);
         let statements = server.statements().await? - statements;
         if round == 0 {
             continue;
         }
-        let mut times: Vec<f64> = arrivals
-            .items
-            .into_iter()
-            .chain(arrivals.overviews)
-            .map(|at| at.saturating_duration_since(start).as_secs_f64() * 1e3)
-            .collect();
-        times.sort_by(f64::total_cmp);
-        measured.add("ms to the median", median(&times));
-        measured.add("ms to the last", times.last().copied().unwrap_or_default());
+        for times in &times {
+            measured.add("ms to the median", median(times));
+            measured.add("ms to the last", times.iter().copied().fold(0.0, f64::max));
+        }
         measured.add(DELIVERY, cpu / deliveries);
         if let Some(database) = database {
             measured.add("CPU µs a delivery, database", database / deliveries);
         }
-        measured.add(named::STATEMENTS, statements);
+        measured.add(named::STATEMENTS, statements / ANNOUNCEMENTS as f64);
     }
     for task in tasks {
         task.abort();

@@ -91,7 +91,10 @@ impl ItemFeed {
                 continue;
             }
             match self.mailbox.take().await {
-                Ok(item) if item.seq > self.at => self.ready.push_back(item),
+                Ok(item) if item.seq > self.at => {
+                    self.at = item.seq;
+                    return Ok(item);
+                }
                 Ok(_) => {}
                 Err(End::Gone) => return Err(Error::not_found("user", "of this session")),
                 Err(End::Lost) => return Err(End::lost()),

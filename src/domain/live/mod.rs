@@ -4,6 +4,7 @@
 //! to which channel. It syncs all the inboxes that a notice concerns together, reads what is new in them together, and
 //! hands each session its own.
 
+mod alike;
 mod contents;
 mod event;
 mod items;

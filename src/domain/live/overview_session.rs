@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use entity::ids::Seq;
 
+use super::alike::Alike;
 use super::mailbox::Slot;
 use crate::domain::inbox::Item;
 use crate::domain::overview::{Overview, Wish};
@@ -56,17 +57,11 @@ impl OverviewSession {
     }
 
     /// Adds all items up to `end`, oldest first, of which those it holds already count once. False where it must be read.
-    pub fn add(&mut self, items: &[Item], end: Seq) -> bool {
+    pub fn add(&mut self, items: &[Item], end: Seq, alike: &mut Alike) -> bool {
         let Some(known) = &mut self.known else { return false };
-        let overview = Arc::make_mut(&mut known.overview);
-        let from = overview.cursor;
-        overview.cursor = from.max(end);
-        for item in items.iter().filter(|item| item.seq > from) {
-            match overview.add(item, &self.wish) {
-                Some(is_another) => self.is_shown &= !is_another,
-                None => known.is_certain = false,
-            }
-        }
+        let added = alike.add(&mut known.overview, items, end, &self.wish);
+        self.is_shown &= !added.is_another;
+        known.is_certain &= added.is_certain;
         known.is_certain
     }
 

@@ -16,7 +16,7 @@ use crate::error::Result;
 /// What a session sees of its overview.
 #[derive(Debug)]
 pub struct OverviewFeed {
-    _session: Session,
+    session: Session,
     slot: Arc<Slot<Result<Arc<Overview>>>>,
 }
 
@@ -31,11 +31,17 @@ pub async fn overviews(
     check(app, tenant, &wish).await?;
     let slot = Arc::new(Slot::new());
     let want = Want::Overviews { wish, slot: slot.clone() };
-    Ok(OverviewFeed { _session: join(app, live, tenant, user, Seq(i64::MAX), want), slot })
+    Ok(OverviewFeed { session: join(app, live, tenant, user, Seq(i64::MAX), want), slot })
 }
 
 impl OverviewFeed {
-    /// The overview, the first time at once and then as soon as it is another. After an error there is nothing more.
+    /// Whose overview it is.
+    pub fn user(&self) -> UserId {
+        self.session.user
+    }
+
+    /// The overview, the first time at once and then as soon as it is another; in it may be another user who sees the same. After an
+    /// error there is nothing more.
     pub async fn next(&mut self) -> Result<Arc<Overview>> {
         self.slot.take().await
     }

@@ -3,7 +3,7 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use super::touched::Touched;
 use super::view_members::ViewMembers;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::inbox::{Item, sync};
+use crate::domain::inbox::sync;
 use crate::domain::overview::{self, Wish};
 use crate::domain::tenant::Tenant;
 use crate::domain::view;
@@ -322,14 +322,16 @@ impl Room {
         let counts = self.app.hub.has_bus() || self.app.db.backend() == DbBackend::Sqlite;
         for (after, users) in self.members.behind(&users, end, counts) {
             let span = Span { after, upto: end, types: None, limit: None };
-            let mut items: HashMap<UserId, Vec<Item>> = HashMap::with_capacity(users.len());
-            for mut item in newer(&self.app, &self.tenant, &users, span).await?.items {
-                self.contents.share(&mut item);
-                items.entry(item.user).or_default().push(item);
+            let mut items = newer(&self.app, &self.tenant, &users, span).await?.items;
+            for item in &mut items {
+                self.contents.share(item);
             }
+            // Of each user still in the order of the log.
+            items.sort_by_key(|item| item.user);
             for user in users {
-                let items = items.get(&user).map(Vec::as_slice).unwrap_or_default();
-                self.members.hand_out(&self.app.metrics, user, items, end);
+                let of_user =
+                    items.partition_point(|item| item.user < user)..items.partition_point(|item| item.user <= user);
+                self.members.hand_out(&self.app.metrics, user, &items[of_user], end);
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use reading::Want;
 
 use crate::model::answer::Answer;
-pub use crate::model::overview::{Count, Entry, Overview, TypeOverview, Wish};
+pub use crate::model::overview::{Added, Count, Entry, Overview, TypeOverview, Wish};
 pub use question::{Stood, doubtful, still_standing};
 pub use statement::statement;
 

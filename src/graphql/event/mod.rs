@@ -13,6 +13,7 @@ use entity::ids::{Seq, UserId};
 use futures_util::future::Either;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use parking_lot::Mutex;
+use tracing::{Instrument, Span};
 
 use super::account::ViewerAccount;
 use super::admission::Admitted;
@@ -47,7 +48,8 @@ pub enum Source {
 #[derive(Clone)]
 enum Event {
     Item(Item),
-    Overview(Arc<overview::Overview>),
+    /// What this user sees, and others may see too.
+    Overview(UserId, Arc<overview::Overview>),
     View(view::View),
 }
 
@@ -55,7 +57,7 @@ impl Source {
     async fn next(&mut self) -> Result<Event> {
         match self {
             Self::Items(feed) => feed.next().await.map(Event::Item),
-            Self::Overviews(feed) => feed.next().await.map(Event::Overview),
+            Self::Overviews(feed) => feed.next().await.map(|of| Event::Overview(feed.user(), of)),
             Self::Views(feed) => feed.next().await.map(Event::View),
         }
     }
@@ -66,7 +68,7 @@ impl Event {
     fn user(&self) -> UserId {
         match self {
             Self::Item(item) => item.user,
-            Self::Overview(of) => of.user,
+            Self::Overview(user, _) => *user,
             Self::View(_) => NOBODY,
         }
     }
@@ -75,7 +77,7 @@ impl Event {
     fn is_common(&self) -> bool {
         match self {
             Self::Item(_) => true,
-            Self::Overview(of) => of.views.views.is_empty(),
+            Self::Overview(_, of) => of.views.views.is_empty(),
             Self::View(_) => false,
         }
     }
@@ -84,7 +86,7 @@ impl Event {
     fn outline(&self) -> u64 {
         match self {
             Self::Item(item) => item.seq.0.unsigned_abs(),
-            Self::Overview(of) => of.outline(),
+            Self::Overview(_, of) => of.outline(),
             Self::View(_) => 0,
         }
     }
@@ -93,7 +95,7 @@ impl Event {
     fn shows_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Item(one), Self::Item(other)) => one.shows_same(other),
-            (Self::Overview(one), Self::Overview(other)) => one.shows_same(other),
+            (Self::Overview(_, one), Self::Overview(_, other)) => Arc::ptr_eq(one, other) || one.shows_same(other),
             _ => false,
         }
     }
@@ -102,11 +104,7 @@ impl Event {
         let mut event = self.clone();
         match &mut event {
             Self::Item(item) => item.user = NOBODY,
-            Self::Overview(of) => {
-                let of = Arc::make_mut(of);
-                of.user = NOBODY;
-                of.types.iter_mut().filter_map(|kind| kind.latest.as_mut()).for_each(|item| item.user = NOBODY);
-            }
+            Self::Overview(user, _) => *user = NOBODY,
             Self::View(_) => {}
         }
         event
@@ -116,7 +114,7 @@ impl Event {
     fn ids(&self) -> Vec<(Kind, Seq)> {
         match self {
             Self::Item(item) => vec![(Kind::Cursor, item.seq), (Kind::Item, item.seq)],
-            Self::Overview(of) => {
+            Self::Overview(_, of) => {
                 let items = of.types.iter().filter_map(|kind| Some((Kind::Item, kind.latest.as_ref()?.seq)));
                 items.chain([(Kind::Cursor, of.cursor), (Kind::Viewer, Seq(0))]).collect()
             }
@@ -156,8 +154,10 @@ impl EventRoot {
     }
 
     async fn overview_changed(&self, ctx: &Context<'_>) -> Result<ViewerAccount> {
-        let Some(Event::Overview(of)) = ctx.data_unchecked::<Handover<Event>>().take() else { return Err(lost()) };
-        Ok(ViewerAccount::told(of))
+        let Some(Event::Overview(user, of)) = ctx.data_unchecked::<Handover<Event>>().take() else {
+            return Err(lost());
+        };
+        Ok(ViewerAccount::told(user, &of))
     }
 
     async fn view_changed(&self, ctx: &Context<'_>) -> Result<View> {
@@ -186,6 +186,8 @@ struct Running {
     viewer: Viewer,
     question: Arc<Question>,
     flight: Flight,
+    /// In which it was begun.
+    span: Span,
 }
 
 impl Events {
@@ -199,7 +201,7 @@ impl Events {
     /// The answers to a subscription: one an event, and an error as the last one.
     pub fn answers(self, library: Library, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Answer> {
         // Boxed, so that nothing of it is kept once it is over.
-        let begun = Box::pin(self.begin(library, viewer, admitted));
+        let begun = Box::pin(self.begin(library, viewer, admitted)).in_current_span();
         let answers = stream::once(begun).flat_map(|begun| match begun {
             Ok(running) => Either::Left(stream::unfold(Some(running), Running::next)),
             Err(refused) => Either::Right(stream::once(std::future::ready(refused))),
@@ -216,17 +218,10 @@ impl Events {
         let refusal = caught(async { beginning.next().await.unwrap_or_default() }).await;
         if let Some(source) = Handover(source).take() {
             let question = self.shared.question(document, variables);
-            return Ok(Running { events: self, source, viewer, question, flight });
+            return Ok(Running { events: self, source, viewer, question, flight, span: Span::current() });
         }
         flight.answered(&refusal);
         Err(Answer::Executed(Box::new(refusal), self.budget(&viewer)))
-    }
-
-    async fn execute(&self, question: &Question, event: Event, viewer: Viewer) -> Response {
-        let budget = self.budget(&viewer);
-        let request = Request::new("").variables(question.variables.clone()).data(Handover::of(Some(event)));
-        let request = with(request.data(budget.clone()), question.document.clone(), Some(viewer));
-        budget.kept(caught(self.schema.execute(request)).await)
     }
 
     fn budget(&self, viewer: &Viewer) -> Budget {
@@ -240,7 +235,7 @@ impl Running {
         match running.source.next().await {
             Ok(event) => Some((running.answer(event).await, Some(running))),
             Err(error) => {
-                let answer = Box::new(failed(error));
+                let answer = Box::new(running.span.in_scope(|| failed(error)));
                 running.flight.answered(&answer);
                 let budget = running.events.budget(&running.viewer);
                 Some((Answer::Executed(answer, budget), None))
@@ -258,17 +253,24 @@ impl Running {
             self.flight.went_well();
             return Answer::Text(template.fill(&self.viewer.tenant.seal, event.user()));
         }
-        let (viewer, budget) = (self.viewer.clone(), self.events.budget(&self.viewer));
-        let answer = Box::new(Box::pin(self.events.execute(&self.question, event, viewer)).await);
+        let answer = Box::new(Box::pin(self.execute(event, self.viewer.clone())).await);
         self.flight.answered(&answer);
-        Answer::Executed(answer, budget)
+        Answer::Executed(answer, self.events.budget(&self.viewer))
+    }
+
+    async fn execute(&self, event: Event, viewer: Viewer) -> Response {
+        let budget = self.events.budget(&viewer);
+        let request = Request::new("").variables(self.question.variables.clone()).data(Handover::of(Some(event)));
+        let request = with(request.data(budget.clone()), self.question.document.clone(), Some(viewer));
+        let executed = caught(self.events.schema.execute(request)).instrument(self.span.clone());
+        budget.kept(executed.await)
     }
 
     /// What is the same for all who get an event like this one; nothing where each has an answer of their own.
     async fn template(&self, event: Event) -> Option<Arc<Template>> {
         let tenant = &self.viewer.tenant;
         let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new(), origin: Origin::Unknown };
-        let answer = self.events.execute(&self.question, event.for_nobody(), nobody).await;
+        let answer = self.execute(event.for_nobody(), nobody).await;
         let ids = event.ids().into_iter();
         let template = answer.errors.is_empty().then(|| Arc::new(Template::of(&answer, &tenant.seal, ids)));
         self.events.shared.learn(tenant.id, &self.question, event, template.clone());

@@ -89,14 +89,15 @@ impl Question {
     }
 }
 
-/// Whether anything in it depends on a variable.
+/// Whether anything in it depends on a variable, or on whose it is by more than ids.
 fn depends(set: &SelectionSet) -> bool {
     let directives = |all: &[Positioned<Directive>]| {
         all.iter().flat_map(|of| &of.node.arguments).any(|(_, value)| is_variable(&value.node))
     };
     set.items.iter().any(|selection| match &selection.node {
         Selection::Field(field) => {
-            field.node.arguments.iter().any(|(_, value)| is_variable(&value.node))
+            field.node.name.node == "etag"
+                || field.node.arguments.iter().any(|(_, value)| is_variable(&value.node))
                 || directives(&field.node.directives)
                 || depends(&field.node.selection_set.node)
         }

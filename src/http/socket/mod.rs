@@ -8,7 +8,10 @@ mod client;
 mod close;
 mod message;
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_graphql::Request;
@@ -16,11 +19,12 @@ use async_graphql::parser::types::OperationType;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures_util::SinkExt;
+use futures_util::future::poll_immediate;
 use futures_util::stream::{BoxStream, StreamExt, once};
-use futures_util::{FutureExt, SinkExt};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_stream::StreamMap;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::answer::{JSON, described, refusal};
 use super::caller::{Shown, by_socket, origin};
@@ -93,7 +97,7 @@ pub fn upgrade(
         .max_frame_size(2 * MESSAGE_BYTES)
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES)
-        .on_upgrade(move |socket| Connection::new(server, socket, (line, origin), place).serve(shown).instrument(span))
+        .on_upgrade(move |socket| Connection::new(server, socket, (line, origin), (place, span)).serve(shown))
 }
 
 struct Connection {
@@ -111,10 +115,28 @@ struct Connection {
     is_pinged: bool,
     /// Messages that the client may still send.
     messages: Bucket,
+    /// What is logged of what a client says stands in it. What is only told to them is not, so that nobody enters it for that.
+    span: Span,
+}
+
+/// What happens to a connection.
+enum Next {
+    /// There is this to be told, and perhaps more.
+    Told((String, Output)),
+    /// A message of the client, or the end of what comes from them.
+    Heard(Option<std::result::Result<Message, axum::Error>>),
+    /// It has waited as long as it may, for what it knows itself.
+    Woken,
+    Stopped,
 }
 
 impl Connection {
-    fn new(server: Server, socket: WebSocket, (line, origin): (Option<Arc<Line>>, Origin), place: Place) -> Self {
+    fn new(
+        server: Server,
+        socket: WebSocket,
+        (line, origin): (Option<Arc<Line>>, Origin),
+        (place, span): (Place, Span),
+    ) -> Self {
         if let Some(line) = &line {
             line.upgraded();
         }
@@ -131,6 +153,7 @@ impl Connection {
             heard_at,
             is_pinged: false,
             messages,
+            span,
         }
     }
 
@@ -139,7 +162,8 @@ impl Connection {
         let began_at = Instant::now();
         let ending = self.converse(shown).await;
         let code = ending.as_ref().map(|(code, _)| *code as u16);
-        tracing::debug!(target: "tidings::request", code, seconds = began_at.elapsed().as_secs(), "session ended");
+        let seconds = began_at.elapsed().as_secs();
+        tracing::debug!(target: "tidings::request", parent: &self.span, code, seconds, "session ended");
         if let Some((code, reason)) = ending {
             // A close frame holds 123 bytes of reason.
             let reason: String = reason.chars().take(60).collect();
@@ -154,30 +178,63 @@ impl Connection {
         let stopped = sessions.stopped();
         let wake = sleep_until(begin_by);
         tokio::pin!(stopped, wake);
+        let mut was_told = false;
         loop {
             let patience = self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER };
             let limit = self.client.as_ref().map_or(begin_by, |client| client.expires_at);
             if wake.deadline() != limit.min(patience) {
                 wake.as_mut().reset(limit.min(patience));
             }
-            let outcome = tokio::select! {
-                message = self.socket.recv() => match message {
-                    // Boxed, so that a socket at rest does not keep room for it.
-                    Some(Ok(message)) => Box::pin(self.hear(message, &shown)).await,
-                    Some(Err(_)) | None => Err(None),
-                },
-                Some(first) = self.operations.next(), if !self.operations.is_empty() => self.say_all(first).await,
-                () = &mut wake => match self.client {
+            let next = self.next(was_told, wake.as_mut(), stopped.as_mut()).await;
+            was_told = matches!(next, Next::Told(_));
+            let outcome = match next {
+                Next::Told(first) => self.say_all(first).await,
+                // Boxed, so that a socket at rest does not keep room for it.
+                Next::Heard(Some(Ok(message))) => {
+                    let span = self.span.clone();
+                    Box::pin(self.hear(message, &shown)).instrument(span).await
+                }
+                Next::Heard(Some(Err(_)) | None) => Err(None),
+                Next::Woken => match self.client {
                     _ if limit > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
                     Some(_) => end(Close::Forbidden, "the token has expired"),
                 },
-                () = &mut stopped => end(Close::ServiceRestart, "the server is restarting"),
+                Next::Stopped => end(Close::ServiceRestart, "the server is restarting"),
             };
             if let Err(ending) = outcome {
                 return ending;
             }
         }
+    }
+
+    /// What comes first: mostly, that there is something to be told, for which nothing else is looked at. But a client who was just told
+    /// something is heard before they are told more.
+    async fn next(
+        &mut self,
+        was_told: bool,
+        mut wake: Pin<&mut Sleep>,
+        mut stopped: Pin<&mut impl Future<Output = ()>>,
+    ) -> Next {
+        poll_fn(|cx| {
+            if !was_told && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx) {
+                return Poll::Ready(Next::Told(first));
+            }
+            if wake.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Next::Woken);
+            }
+            if stopped.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Next::Stopped);
+            }
+            if let Poll::Ready(message) = self.socket.poll_next_unpin(cx) {
+                return Poll::Ready(Next::Heard(message));
+            }
+            if was_told && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx) {
+                return Poll::Ready(Next::Told(first));
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     async fn hear(&mut self, message: Message, shown: &Shown) -> Result<(), Ending> {
@@ -271,7 +328,7 @@ impl Connection {
             bytes += text.len();
             in_time(self.socket.feed(Message::Text(text.into()))).await?;
             // Whoever has more than that to be told is heard in between.
-            ready = if bytes < WRITE_BYTES { self.operations.next().now_or_never().flatten() } else { None };
+            ready = if bytes < WRITE_BYTES { poll_immediate(self.operations.next()).await.flatten() } else { None };
         }
         in_time(self.socket.flush()).await
     }

@@ -17,6 +17,7 @@ use super::view;
 
 pub use marked::Mark;
 pub use memory::{Entry, Memory};
+pub use same::Added;
 
 /// What to put into an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -3,10 +3,20 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use entity::ids::{Seq, UserId};
 use entity::inbox_item::State;
 
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::model::item::Item;
+
+/// What items have made of an overview.
+#[derive(Clone, Copy, Debug)]
+pub struct Added {
+    /// It shows something else.
+    pub is_another: bool,
+    /// It is right. Else it is to be read.
+    pub is_certain: bool,
+}
 
 impl Count {
     fn and_one(self, cap: Option<i64>) -> Self {
@@ -34,9 +44,32 @@ impl Overview {
         !has_views && numbers(self) == numbers(other) && self.types.len() == other.types.len() && same
     }
 
+    /// The same as another user sees it, of whom nothing is proven.
+    #[must_use]
+    pub fn seen_by(&self, user: UserId) -> Self {
+        let mut overview = Self { user, proof: None, ..self.clone() };
+        overview.types.iter_mut().filter_map(|kind| kind.latest.as_mut()).for_each(|item| item.user = user);
+        overview
+    }
+
+    /// Makes it what it is at the end of the log with these items, oldest first, of which those that it holds already count once. What has
+    /// come of it.
+    pub fn add_all(&mut self, items: &[Item], end: Seq, wish: &Wish) -> Added {
+        let mut added = Added { is_another: false, is_certain: true };
+        let from = self.cursor;
+        self.cursor = from.max(end);
+        for item in items.iter().filter(|item| item.seq > from) {
+            match self.add(item, wish) {
+                Some(is_another) => added.is_another |= is_another,
+                None => added.is_certain = false,
+            }
+        }
+        added
+    }
+
     /// Makes it what it is with one item more, that is newer than all of its own. Whether it is another then, for types that
     /// are not wished for do not count; nothing where that cannot be told: the item has been changed, or the catalogue has.
-    pub fn add(&mut self, item: &Item, wish: &Wish) -> Option<bool> {
+    fn add(&mut self, item: &Item, wish: &Wish) -> Option<bool> {
         let is_new = item.state == State::Fresh && !item.is_read();
         if !is_new || item.content.catalogue_version() != self.catalogue_version {
             return None;

@@ -165,6 +165,34 @@ async fn everybody_has_their_own_ids_of_what_all_get() {
 }
 
 #[tokio::test]
+async fn everybody_has_their_own_etag_of_what_all_see() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("doc").await;
+        let node = app.listen().await;
+        let query = "subscription { overviewChanged { overview { etag unread { count } } } }";
+        let mut sockets = Vec::new();
+        for user in ["ada", "bob"] {
+            sockets.push((user, Socket::subscribed(&node.address, &app.user(user).token, query, json!({})).await));
+        }
+        for unread in 0..3 {
+            for (user, socket) in &mut sockets {
+                let mut told = socket.data().await["overviewChanged"]["overview"].take();
+                while told["unread"]["count"] != unread {
+                    told = socket.data().await["overviewChanged"]["overview"].take();
+                }
+                let unless = "query($etag: String!) { viewer { overviewUnless(etag: $etag) { cursor } } }";
+                let data = app.user(user).ask(unless, json!({ "etag": told["etag"] })).await;
+                assert_eq!(data["viewer"]["overviewUnless"], Value::Null, "{user}, {unread}");
+            }
+            app.service().announce("doc", everyone(), "to all").await;
+        }
+        drop(sockets);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_depends_on_variables_is_answered_to_each_and_what_is_anothers_to_nobody() {
     with(Kind::Sqlite, async |app| {
         app.admin().define_type("doc").await;

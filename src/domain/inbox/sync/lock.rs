@@ -3,21 +3,12 @@
 use std::collections::HashSet;
 
 use entity::ids::{Seq, UserId};
+use entity::prelude::{Columns, ConnectionTrait};
 
-use super::statement::{self, Held, Locked, Row};
+use super::statement::{self, Head, Held, Locked};
 use crate::database::Transaction;
 use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
-
-/// The log when the users were locked.
-#[derive(Clone, Copy)]
-pub(super) struct Head {
-    pub end: Seq,
-    /// Its newest entry that amends an earlier one.
-    pub amended: Seq,
-    /// What the catalogue was then.
-    pub catalogue_version: i64,
-}
 
 /// Locks the users' rows, in the order of their ids, and reads the end of the log.
 ///
@@ -29,15 +20,16 @@ pub(super) async fn lock(
     users: &[UserId],
     waits: Held,
 ) -> Result<(Vec<Locked>, Head)> {
-    let rows: Vec<Row> = statement::lock(txn, tenant, users, waits).rows(txn).await?;
+    let rows = txn.query_all_raw(statement::lock(txn, tenant, users, waits).into_statement()).await?;
     let head = if let Some(row) = rows.first() {
-        Head { end: row.last_seq, amended: row.amended_seq, catalogue_version: row.catalogue_version }
+        Head::read(row)?
     } else {
         // All of them were erased meanwhile, or are held.
         let (end, catalogue_version) = head(txn, tenant).await?;
         Head { end, amended: Seq(0), catalogue_version }
     };
-    Ok((rows.into_iter().map(|row| row.locked).collect(), head))
+    let locked = rows.iter().map(|row| Locked::read(row, 0)).collect::<std::result::Result<_, _>>()?;
+    Ok((locked, head))
 }
 
 /// Those of the users who were not locked.

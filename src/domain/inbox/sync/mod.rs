@@ -21,8 +21,8 @@ use crate::database::{Act, Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::Result;
-use lock::{Head, lock, missing};
-use statement::{Fresh, Gap, Held, Locked};
+use lock::{lock, missing};
+use statement::{Fresh, Gap, Head, Held, Locked};
 pub use statement::{push_by_another, push_heard};
 
 /// Users of one transaction: their rows are locked in it.

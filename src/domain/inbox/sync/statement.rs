@@ -1,8 +1,9 @@
 //! Users' rows under lock, and the two walks from publications to items.
 
+use entity::columns;
 use entity::ids::{ChannelId, Seq, UserId};
-use entity::prelude::FromQueryResult;
-use sea_orm::ConnectionTrait;
+use entity::prelude::{Columns, FromQueryResult};
+use sea_orm::{ConnectionTrait, DbErr, QueryResult};
 
 use crate::clock::Millis;
 use crate::database::Sql;
@@ -22,33 +23,44 @@ pub enum Held {
     LeftOut,
 }
 
-/// A user whose row is locked.
-#[derive(Clone, Copy, Debug, FromQueryResult)]
-pub struct Locked {
-    #[sea_orm(from_alias = "id")]
-    pub user: UserId,
-    #[sea_orm(from_alias = "cursor_seq")]
-    pub cursor: Seq,
-    pub subscription_count: i64,
+columns! {
+    /// A user whose row is locked.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Locked {
+        pub user: UserId = "u.id",
+        pub cursor: Seq = "u.cursor_seq",
+        pub subscription_count: i64 = "u.subscription_count",
+    }
 }
 
-/// A user whose row is locked, and the log as it was then.
-#[derive(Debug, FromQueryResult)]
-pub struct Row {
-    #[sea_orm(nested)]
-    pub locked: Locked,
-    pub last_seq: Seq,
-    pub amended_seq: Seq,
+/// What each row says of the log as it was then, after that.
+const LOG: [&str; 3] = ["last_seq", "amended_seq", "catalogue_version"];
+
+/// The log when users' rows were locked.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    pub end: Seq,
+    /// Its newest entry that amends an earlier one.
+    pub amended: Seq,
+    /// What the catalogue was then.
     pub catalogue_version: i64,
 }
 
-/// Locks users' rows, in the order of their ids.
+impl Head {
+    /// Reads what a row of [`lock`] says of it.
+    pub fn read(row: &QueryResult) -> Result<Self, DbErr> {
+        let from = Locked::MANY;
+        let (end, amended) = (row.try_get_by_index(from)?, row.try_get_by_index(from + 1)?);
+        Ok(Self { end, amended, catalogue_version: row.try_get_by_index(from + 2)? })
+    }
+}
+
+/// Locks users' rows, in the order of their ids: [`Locked`], and behind it [`Head`].
 pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: Held) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT u.id, u.cursor_seq, u.subscription_count");
-    for column in ["last_seq", "amended_seq", "catalogue_version"] {
-        sql.push(&format!(", (SELECT t.{column} FROM tenant t WHERE t.id = ")).bind(tenant.id);
-        sql.push(&format!(") AS {column}"));
+    sql.push("SELECT ").columns::<Locked>();
+    for column in LOG {
+        sql.push(&format!(", (SELECT t.{column} FROM tenant t WHERE t.id = ")).bind(tenant.id).push(")");
     }
     sql.push(" FROM users u WHERE u.id")
         .among(users)

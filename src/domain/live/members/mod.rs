@@ -9,6 +9,7 @@ use std::time::Duration;
 use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use tokio::time::Instant;
 
+use super::alike::Alike;
 use super::event::Want;
 use super::mailbox::{End, Mailbox};
 use super::overview_session::OverviewSession;
@@ -45,6 +46,7 @@ pub(super) struct Members {
     counted: HashSet<UserId>,
     /// Somebody holds their rows: when there is news for them again.
     held: HashMap<UserId, Instant>,
+    alike: Alike,
     turn: i64,
 }
 
@@ -289,7 +291,7 @@ impl Members {
         }
         let mut is_right = true;
         for session in &mut member.overviews {
-            is_right &= session.add(items, end);
+            is_right &= session.add(items, end, &mut self.alike);
         }
         if !is_right {
             self.changed.insert(user);

@@ -1,7 +1,6 @@
 //! Whose overviews are others than those that were shown, and showing them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use entity::ids::UserId;
@@ -97,7 +96,7 @@ impl Members {
     /// An overview was read: it is shown to those of its user's sessions that wish for it and have seen another.
     pub fn show(&mut self, metrics: &Metrics, wish: &Wish, overview: Overview) {
         let Some(member) = self.users.get_mut(&overview.user) else { return };
-        let overview = Arc::new(overview);
+        let overview = self.alike.share(overview);
         for session in member.overviews.iter_mut().filter(|session| session.wish == *wish) {
             session.read(overview.clone());
             if session.show() {

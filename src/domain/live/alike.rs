@@ -1,0 +1,129 @@
+//! Overviews of users who see the same, kept once for all of them, and made another once for all.
+//!
+//! Whoever has nothing of their own sees what everybody sees: where 5,000 such users are connected, an announcement changes one overview. An
+//! overview that is like no other is changed where it is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use entity::ids::Seq;
+
+use crate::domain::inbox::Item;
+use crate::domain::overview::{Added, Overview, Wish};
+
+/// Entries from which on those that nobody sees any more are looked for.
+const MANY: usize = 1024;
+
+/// The overviews that users of a room see. Who is in them is whoever's they were first read as ([`Overview::seen_by`]).
+#[derive(Debug, Default)]
+pub(super) struct Alike {
+    /// By their outlines.
+    known: HashMap<u64, Weak<Overview>>,
+    many: usize,
+    last: Option<Step>,
+}
+
+/// What an overview was made last, and by what.
+#[derive(Debug)]
+struct Step {
+    before: Arc<Overview>,
+    items: Vec<Item>,
+    end: Seq,
+    wish: Wish,
+    after: Arc<Overview>,
+    added: Added,
+}
+
+impl Alike {
+    /// The overview, or one that is known and shows the same.
+    pub fn share(&mut self, overview: Overview) -> Arc<Overview> {
+        let outline = overview.outline();
+        let known = self.known.get(&outline).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| known.shows_same(&overview)) {
+            return known;
+        }
+        let overview = Arc::new(overview);
+        self.known.insert(outline, Arc::downgrade(&overview));
+        if self.known.len() > self.many.max(MANY) {
+            self.known.retain(|_, overview| overview.strong_count() > 0);
+            self.many = 2 * self.known.len();
+        }
+        overview
+    }
+
+    /// Adds all items up to `end` to an overview, oldest first.
+    pub fn add(&mut self, overview: &mut Arc<Overview>, items: &[Item], end: Seq, wish: &Wish) -> Added {
+        if Arc::strong_count(overview) == 1 {
+            return Arc::make_mut(overview).add_all(items, end, wish);
+        }
+        if let Some(step) = self.last.as_ref().filter(|step| step.is_of(overview, items, end, wish)) {
+            *overview = step.after.clone();
+            return step.added;
+        }
+        let mut another = Overview::clone(overview);
+        let added = another.add_all(items, end, wish);
+        let after = self.share(another);
+        let before = std::mem::replace(overview, after.clone());
+        self.last = Some(Step { before, items: items.to_vec(), end, wish: wish.clone(), after, added });
+        added
+    }
+}
+
+impl Step {
+    fn is_of(&self, overview: &Arc<Overview>, items: &[Item], end: Seq, wish: &Wish) -> bool {
+        let is_from = Arc::ptr_eq(&self.before, overview) && self.end == end && self.wish == *wish;
+        let mut both = self.items.iter().zip(items);
+        is_from && self.items.len() == items.len() && both.all(|(one, other)| one.shows_same(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entity::ids::UserId;
+
+    use super::*;
+    use crate::domain::overview::Count;
+    use crate::domain::view::Unread;
+
+    fn overview(user: i64, cursor: i64) -> Overview {
+        let none = Count::of(0, None);
+        Overview {
+            user: UserId(user),
+            unread: none,
+            unseen: none,
+            views: Unread::default(),
+            cap: None,
+            types: Vec::new(),
+            cursor: Seq(cursor),
+            catalogue_version: 1,
+            proof: None,
+        }
+    }
+
+    #[test]
+    fn who_sees_the_same_goes_on_with_the_same() {
+        let mut alike = Alike::default();
+        let [mut ada, mut bob, cyd] = [(1, 5), (2, 5), (3, 6)].map(|(user, at)| alike.share(overview(user, at)));
+        assert!(Arc::ptr_eq(&ada, &bob) && !Arc::ptr_eq(&ada, &cyd));
+        let before = ada.clone();
+        for end in [Seq(6), Seq(9)] {
+            for of in [&mut ada, &mut bob] {
+                assert!(alike.add(of, &[], end, &Wish::default()).is_certain);
+                assert_eq!(of.cursor, end);
+            }
+            assert!(Arc::ptr_eq(&ada, &bob));
+        }
+        assert_eq!((before.cursor, cyd.cursor), (Seq(5), Seq(6)));
+    }
+
+    #[test]
+    fn what_nobody_else_sees_is_changed_where_it_is() {
+        let mut alike = Alike::default();
+        let mut ada = alike.share(overview(1, 5));
+        alike.add(&mut ada, &[], Seq(6), &Wish::default());
+        let place = Arc::as_ptr(&ada);
+        alike.add(&mut ada, &[], Seq(7), &Wish::default());
+        assert_eq!((Arc::as_ptr(&ada), ada.cursor), (place, Seq(7)));
+        assert!(alike.last.is_none());
+    }
+}
