@@ -11,16 +11,16 @@ use entity::ids::Seq;
 use crate::domain::inbox::Item;
 use crate::domain::overview::{Added, Overview, Wish};
 
-/// Entries from which on those that nobody sees any more are looked for.
-const MANY: usize = 1024;
+/// Wishes for which it is remembered what was done last.
+const WISHES: usize = 16;
 
 /// The overviews that users of a room see. Who is in them is whoever's they were first read as ([`Overview::seen_by`]).
 #[derive(Debug, Default)]
 pub(super) struct Alike {
     /// By their outlines.
     known: HashMap<u64, Weak<Overview>>,
-    many: usize,
-    last: Option<Step>,
+    /// By what is wished for.
+    last: HashMap<Wish, Step>,
 }
 
 /// What an overview was made last, and by what.
@@ -29,7 +29,6 @@ struct Step {
     before: Arc<Overview>,
     items: Vec<Item>,
     end: Seq,
-    wish: Wish,
     after: Arc<Overview>,
     added: Added,
 }
@@ -37,6 +36,9 @@ struct Step {
 impl Alike {
     /// The overview, or one that is known and shows the same.
     pub fn share(&mut self, overview: Overview) -> Arc<Overview> {
+        if !overview.views.views.is_empty() {
+            return Arc::new(overview);
+        }
         let outline = overview.outline();
         let known = self.known.get(&outline).and_then(Weak::upgrade);
         if let Some(known) = known.filter(|known| known.shows_same(&overview)) {
@@ -44,11 +46,14 @@ impl Alike {
         }
         let overview = Arc::new(overview);
         self.known.insert(outline, Arc::downgrade(&overview));
-        if self.known.len() > self.many.max(MANY) {
-            self.known.retain(|_, overview| overview.strong_count() > 0);
-            self.many = 2 * self.known.len();
-        }
         overview
+    }
+
+    /// Forgets what nobody sees any more: to be called now and then.
+    pub fn forget_old(&mut self) {
+        self.last.clear();
+        self.known.retain(|_, overview| overview.strong_count() > 0);
+        self.known.shrink_to_fit();
     }
 
     /// Adds all items up to `end` to an overview, oldest first.
@@ -56,7 +61,7 @@ impl Alike {
         if Arc::strong_count(overview) == 1 {
             return Arc::make_mut(overview).add_all(items, end, wish);
         }
-        if let Some(step) = self.last.as_ref().filter(|step| step.is_of(overview, items, end, wish)) {
+        if let Some(step) = self.last.get(wish).filter(|step| step.is_of(overview, items, end)) {
             *overview = step.after.clone();
             return step.added;
         }
@@ -64,14 +69,17 @@ impl Alike {
         let added = another.add_all(items, end, wish);
         let after = self.share(another);
         let before = std::mem::replace(overview, after.clone());
-        self.last = Some(Step { before, items: items.to_vec(), end, wish: wish.clone(), after, added });
+        if self.last.len() >= WISHES {
+            self.last.clear();
+        }
+        self.last.insert(wish.clone(), Step { before, items: items.to_vec(), end, after, added });
         added
     }
 }
 
 impl Step {
-    fn is_of(&self, overview: &Arc<Overview>, items: &[Item], end: Seq, wish: &Wish) -> bool {
-        let is_from = Arc::ptr_eq(&self.before, overview) && self.end == end && self.wish == *wish;
+    fn is_of(&self, overview: &Arc<Overview>, items: &[Item], end: Seq) -> bool {
+        let is_from = Arc::ptr_eq(&self.before, overview) && self.end == end;
         let mut both = self.items.iter().zip(items);
         is_from && self.items.len() == items.len() && both.all(|(one, other)| one.shows_same(other))
     }
@@ -124,6 +132,33 @@ mod tests {
         let place = Arc::as_ptr(&ada);
         alike.add(&mut ada, &[], Seq(7), &Wish::default());
         assert_eq!((Arc::as_ptr(&ada), ada.cursor), (place, Seq(7)));
-        assert!(alike.last.is_none());
+        assert!(alike.last.is_empty());
+    }
+
+    #[test]
+    fn who_wishes_for_something_else_keeps_nobody_from_sharing() {
+        let mut alike = Alike::default();
+        let capped = Wish { cap: Some(99), ..Wish::default() };
+        let wishes = [Wish::default(), capped];
+        let mut all = Vec::new();
+        for user in 0..3 {
+            for wish in &wishes {
+                all.push((wish, alike.share(Overview { cap: wish.cap, ..overview(user, 5) })));
+            }
+        }
+        for end in [Seq(6), Seq(7)] {
+            for (wish, of) in &mut all {
+                alike.add(of, &[], end, wish);
+            }
+            for (wish, of) in &all {
+                let first = all.iter().find(|(other, _)| other == wish);
+                assert!(first.is_some_and(|(_, first)| Arc::ptr_eq(first, of) && of.cap == wish.cap));
+            }
+        }
+        alike.forget_old();
+        assert_eq!(alike.known.len(), wishes.len());
+        drop(all);
+        alike.forget_old();
+        assert!(alike.known.is_empty());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId};
+use tracing::Instrument;
 
 use super::event::Want;
 use super::mailbox::{End, Mailbox};
@@ -87,7 +88,8 @@ impl ItemFeed {
             self.at = self.at.max(self.at_least);
             if let Some(end) = self.replay_to {
                 // Boxed, so that a session that has caught up does not keep room for it.
-                Box::pin(self.replay(end)).await?;
+                let span = self.session.span.clone();
+                Box::pin(self.replay(end)).instrument(span).await?;
                 continue;
             }
             match self.mailbox.take().await {

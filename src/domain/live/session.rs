@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use entity::ids::{Seq, UserId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tracing::Span;
 
 use super::event::{Event, Want};
 use super::room::Room;
@@ -18,6 +19,8 @@ pub(super) struct Session {
     pub app: Arc<App>,
     room: UnboundedSender<Event>,
     pub user: UserId,
+    /// In which it was begun.
+    pub span: Span,
     number: u64,
 }
 
@@ -59,5 +62,5 @@ pub(super) fn enter(
     // The room takes itself out of the map under the same lock before it stops receiving, also where it panics.
     let _ = room.send(event(number));
     app.metrics.subscriptions.inc();
-    Session { app: app.clone(), room: room.clone(), user, number }
+    Session { app: app.clone(), room: room.clone(), user, span: Span::current(), number }
 }

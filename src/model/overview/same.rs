@@ -28,7 +28,8 @@ impl Overview {
     /// The same for overviews that show the same, and seldom for others: much quicker than a fingerprint.
     pub fn outline(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.cursor.hash(&mut hasher);
+        let views = (self.views.total, self.views.views.len());
+        (self.cursor, self.unread.count, self.unseen.count, self.cap, self.catalogue_version, views).hash(&mut hasher);
         for kind in &self.types {
             (kind.unread.count, kind.latest.as_ref().map_or(0, |item| item.seq.0)).hash(&mut hasher);
         }

@@ -156,6 +156,9 @@ impl Members {
     pub fn doubt_some(&mut self) {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
+        if turn == 0 {
+            self.alike.forget_old();
+        }
         let some: Vec<UserId> = self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn).copied().collect();
         for user in some {
             self.unknown.insert(user);
