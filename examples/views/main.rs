@@ -76,7 +76,7 @@ async fn main() -> Result<()> {
     timed(&scene, "a look at one view for its 500 members", look).await?;
     let some = &scene.users[..200];
     timed(&scene, "what 200 users have not seen of all their views", async || {
-        view::unseen_by(app, some).await.map(drop)
+        view::standings(app, some).await.map(drop)
     })
     .await?;
     live::measure(&scene).await?;

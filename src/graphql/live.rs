@@ -61,7 +61,7 @@ impl InboxSubscription {
 
     /// Views of the viewer whose unread changed, as the viewer sees them then: after activities of others, after a visit or an
     /// activity of their own wherever they made it, and when they join or leave (all null, and nothing unread). With `keys` (at
-    /// most 200) only these, also those that they are not in yet, from when they join; without, all that they are in. What they do
+    /// most 200) only these, also those that they are not in yet, from when they join; without, all that they are in. A visit
     /// where nothing was unread changes nothing. Nothing comes at once: read `views` when the subscription has begun, or
     /// begin with `overviewChanged`, whose first value holds them. What changes after that is told, merged to ten times a
     /// second a view, and the last state always comes; a client that reads slowly gets the newest state of each view. USER.

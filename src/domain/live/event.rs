@@ -8,7 +8,7 @@ use entity::ids::{Seq, TypeId, UserId, ViewId};
 use super::mailbox::{Mailbox, Slot, Slots};
 use crate::clock::Millis;
 use crate::domain::overview::{Overview, Wish};
-use crate::domain::view::{Key, Unseen, ViewState};
+use crate::domain::view::{Key, Standing, ViewState};
 use crate::error::Result;
 use crate::model::item::Item;
 
@@ -25,7 +25,7 @@ pub(super) enum Event {
     JoinViews {
         user: UserId,
         session: ViewSession,
-        seen: HashMap<ViewId, Unseen>,
+        seen: HashMap<ViewId, Standing>,
     },
     Leave {
         user: UserId,

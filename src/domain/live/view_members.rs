@@ -15,7 +15,7 @@ use super::mailbox::End;
 use super::members::{Members, take};
 use super::view_queue::{Due, ViewQueue};
 use crate::app::App;
-use crate::domain::view::{self, Unseen, ViewState};
+use crate::domain::view::{self, Standing, ViewState};
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::telemetry::metrics::Metrics;
@@ -56,7 +56,7 @@ struct Member {
     overviews: Vec<u64>,
     /// What they were last told of each of their views: nothing where that is not certain, and nothing at all until it is
     /// first read.
-    told: Option<HashMap<ViewId, Option<Unseen>>>,
+    told: Option<HashMap<ViewId, Option<Standing>>>,
     /// From here on every change is noticed.
     is_known: bool,
 }
@@ -67,11 +67,11 @@ impl ViewMembers {
     }
 
     /// A session comes that knows what its user had `seen` a moment ago. What has changed since is told.
-    pub fn join(&mut self, user: UserId, session: ViewSession, seen: HashMap<ViewId, Unseen>) {
+    pub fn join(&mut self, user: UserId, session: ViewSession, seen: HashMap<ViewId, Standing>) {
         self.unknown.insert(user);
         let member = self.users.entry(user).or_default();
         member.sessions.push(session);
-        let seen = seen.into_iter().map(|(view, unseen)| (view, Some(unseen))).collect();
+        let seen = seen.into_iter().map(|(view, of)| (view, Some(of))).collect();
         let Some(told) = &mut member.told else {
             self.by_view.extend(HashMap::keys(&seen).map(|view| (*view, user)));
             member.told = Some(seen);
@@ -133,8 +133,12 @@ impl ViewMembers {
             }
         }
         for &(user, view) in &notice.visits {
-            if self.users.contains_key(&user) {
-                self.queue.add(view).users.insert(user);
+            let Some(member) = self.users.get_mut(&user) else { continue };
+            self.queue.add(view).users.insert(user);
+            // It may be again what was told last, but not to those who read something else in between.
+            if let Some(told) = &mut member.told {
+                told.insert(view, None);
+                self.by_view.insert((view, user));
             }
         }
     }
@@ -168,8 +172,8 @@ impl ViewMembers {
         }
         let unknown = take(&mut self.unknown, USERS);
         if !unknown.is_empty() {
-            match view::unseen_by(app, &unknown).await {
-                Ok(unseen) => self.learn(&unknown, unseen, members),
+            match view::standings(app, &unknown).await {
+                Ok(standings) => self.learn(&unknown, standings, members),
                 Err(error) => {
                     self.unknown.extend(unknown);
                     return Err(error);
@@ -211,15 +215,20 @@ impl ViewMembers {
     }
 
     /// Lets those views be read that users see differently from what they were told.
-    fn learn(&mut self, users: &[UserId], mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>>, members: &mut Members) {
+    fn learn(
+        &mut self,
+        users: &[UserId],
+        mut standings: HashMap<UserId, HashMap<ViewId, Standing>>,
+        members: &mut Members,
+    ) {
         for &user in users {
             let Some(member) = self.users.get_mut(&user) else { continue };
             if !std::mem::replace(&mut member.is_known, true) {
                 // Their overview may be from before.
                 members.changed(user);
             }
-            let now: HashMap<ViewId, Option<Unseen>> =
-                unseen.remove(&user).into_iter().flatten().map(|(view, unseen)| (view, Some(unseen))).collect();
+            let now: HashMap<ViewId, Option<Standing>> =
+                standings.remove(&user).into_iter().flatten().map(|(view, of)| (view, Some(of))).collect();
             if let Some(told) = &member.told {
                 for view in differences(told, &now) {
                     self.queue.add(view).users.insert(user);
@@ -237,7 +246,7 @@ impl ViewMembers {
     fn show(&mut self, metrics: &Metrics, view: ViewId, user: UserId, state: Option<&ViewState>) -> bool {
         let Some(member) = self.users.get_mut(&user) else { return false };
         let Some(told) = &mut member.told else { return false };
-        let now = state.and_then(ViewState::unseen);
+        let now = state.and_then(ViewState::standing);
         if told.get(&view).copied() == now.map(Some) {
             return false;
         }
@@ -260,7 +269,7 @@ impl ViewMembers {
 }
 
 /// The views that are not the same in both.
-fn differences(one: &HashMap<ViewId, Option<Unseen>>, other: &HashMap<ViewId, Option<Unseen>>) -> Vec<ViewId> {
+fn differences(one: &HashMap<ViewId, Option<Standing>>, other: &HashMap<ViewId, Option<Standing>>) -> Vec<ViewId> {
     let all: HashSet<&ViewId> = one.keys().chain(other.keys()).collect();
     all.into_iter().filter(|view| one.get(view) != other.get(view)).copied().collect()
 }

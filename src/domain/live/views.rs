@@ -31,7 +31,7 @@ pub async fn views(
 ) -> Result<ViewFeed> {
     view::check_keys(keys.as_deref().unwrap_or_default())?;
     // Read before the session joins the room, so that whatever changes in between is found there.
-    let seen = view::unseen_by(app, &[user]).await?.remove(&user).unwrap_or_default();
+    let seen = view::standings(app, &[user]).await?.remove(&user).unwrap_or_default();
     let slots = Arc::new(Slots::new());
     let keys = keys.map(|keys| keys.into_iter().collect());
     let session = enter(app, live, tenant, user, |number| {

@@ -6,7 +6,7 @@ use entity::ids::UserId;
 use entity::prelude::*;
 use entity::view::{self, Entity as Views};
 use entity::view_visit::{Column, Entity as Visits};
-use sea_orm::sea_query::Func;
+use sea_orm::sea_query::{ExprTrait, Func};
 
 use super::{Found, Key, Row, TOUCH, View, Visit, find};
 use crate::app::App;
@@ -82,10 +82,14 @@ pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[Strin
     let Found { row, .. } = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
     transaction!(app.db, |txn| {
         for users in users.chunks(LIST) {
-            let theirs = Column::UserId.among(txn, users);
-            Visits::delete_many().filter(Column::ViewId.eq(row.id)).filter(theirs).exec(txn).await?;
+            let theirs = |users: &[UserId]| Column::UserId.among(txn, users).and(Column::ViewId.eq(row.id));
+            let members = Visits::find().filter(theirs(users)).order_by_asc(Column::UserId).for_update(txn);
+            let members: Vec<UserId> = members.select_only().column(Column::UserId).into_tuple().all(txn).await?;
+            if !members.is_empty() {
+                Visits::delete_many().filter(theirs(&members)).exec(txn).await?;
+                txn.tell(Notice::visits(tenant.id, row.id, &members));
+            }
         }
-        txn.tell(Notice::visits(tenant.id, row.id, &users));
         Ok(())
     })?;
     row.seen(if let [user] = users.as_slice() { Some(*user) } else { None }, None)

@@ -29,7 +29,7 @@ pub use crate::model::view::{Key, Unread, View};
 pub use activity::{Activity, record};
 pub use list::{Listing, VIEWS, after, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
-pub use state::{PAIRS, Unseen, ViewState, states, unseen_by};
+pub use state::{PAIRS, Standing, ViewState, standings, states};
 pub use sweep::sweep;
 
 /// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.

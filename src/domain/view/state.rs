@@ -13,20 +13,11 @@ use crate::error::Result;
 /// Pairs of a user and a view that one statement looks for at the most.
 pub const PAIRS: usize = 2000;
 
-/// What a user has not seen of a view: so many activities, the last of which is at `upto`.
-///
-/// Where there is none, all are the same: who does something in a view, or looks, has seen what came before.
+/// How far a view has come, and how far a user has seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unseen {
-    count: i64,
-    upto: i64,
-}
-
-impl Unseen {
-    fn of(position: i64, visited: i64) -> Self {
-        let count = (position - visited).max(0);
-        Self { count, upto: if count > 0 { position } else { 0 } }
-    }
+pub struct Standing {
+    position: i64,
+    visited: i64,
 }
 
 /// A view as a user sees it, who may not be in it.
@@ -44,8 +35,8 @@ impl ViewState {
     }
 
     /// Nothing where the user is not in it.
-    pub fn unseen(&self) -> Option<Unseen> {
-        self.visit.map(|visit| Unseen::of(self.row.position, visit.position))
+    pub fn standing(&self) -> Option<Standing> {
+        self.visit.map(|visit| Standing { position: self.row.position, visited: visit.position })
     }
 
     /// Whoever is not in it sees nothing but its key.
@@ -58,14 +49,15 @@ impl ViewState {
     }
 }
 
-/// Which views users are in, and what they have not seen of each: a range of `view_visit`'s key for each user, and a
+/// Which views users are in, and how each stands for them: a range of `view_visit`'s key for each user, and a
 /// probe of `view`'s for each of their views.
-pub async fn unseen_by(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Unseen>>> {
-    let mut unseen: HashMap<UserId, HashMap<ViewId, Unseen>> = HashMap::with_capacity(users.len());
-    for of in statement::unseen(app, users).await? {
-        unseen.entry(of.user_id).or_default().insert(of.view_id, Unseen::of(of.position, of.visited));
+pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Standing>>> {
+    let mut standings: HashMap<UserId, HashMap<ViewId, Standing>> = HashMap::with_capacity(users.len());
+    for of in statement::standings(app, users).await? {
+        let standing = Standing { position: of.position, visited: of.visited };
+        standings.entry(of.user_id).or_default().insert(of.view_id, standing);
     }
-    Ok(unseen)
+    Ok(standings)
 }
 
 /// What users see of views, each of all of these. A view that is not there any more is left out.

@@ -88,9 +88,9 @@ pub(super) async fn these(app: &App, tenant: &Tenant, users: &[UserId], keys: &[
     sql.rows(&app.db.read).await
 }
 
-/// How far a user has seen a view of theirs.
+/// How far a view of a user has come, and they have seen it.
 #[derive(FromQueryResult)]
-pub(super) struct Unseen {
+pub(super) struct OfUser {
     pub user_id: UserId,
     pub view_id: ViewId,
     pub visited: i64,
@@ -98,7 +98,7 @@ pub(super) struct Unseen {
 }
 
 /// Which views users are in: a range of `view_visit`'s key for each user, and a probe of `view`'s for each of their views.
-pub(super) async fn unseen(app: &App, users: &[UserId]) -> Result<Vec<Unseen>> {
+pub(super) async fn standings(app: &App, users: &[UserId]) -> Result<Vec<OfUser>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT m.user_id, m.view_id, m.position AS visited, a.position FROM view_visit m");
     push_view(&mut sql, "a", "m.view_id");

@@ -59,9 +59,9 @@ on_every_database! {
         assert_eq!(ben.view().await, seen("team", 0, "hi"));
         record(app, &[activity("team", Some("ben"), "still here")]).await;
         assert_eq!(ada.view().await, seen("team", 3, "still here"));
+        assert_eq!(ben.view().await, seen("team", 0, "still here"));
         record(app, &[activity("team", Some("dara"), "hello")]).await;
         assert_eq!(ada.view().await, seen("team", 4, "hello"));
-        // But not of ben's own second activity, for nothing was unread for ben.
         assert_eq!(ben.view().await, seen("team", 1, "hello"));
         assert!(other.is_silent(100).await && ada.is_silent(1).await && ben.is_silent(1).await);
         drop((ada, ben, other));
@@ -89,6 +89,50 @@ on_every_database! {
         assert_eq!(ben.view().await, seen("team", 2, "2"));
         assert!(ben.is_silent(100).await && phone.is_silent(1).await && laptop.is_silent(1).await);
         drop((phone, laptop, ben));
+        node.stop().await;
+    }
+
+    async fn whoever_looked_in_between_is_told_what_is_as_before(app) {
+        app.admin().define_type("release").await;
+        join(app, "team", &["ada"]).await;
+        let node = app.listen().await;
+        let mut views = watch(app, &node, "ada", VIEWS, json!({})).await;
+        let mut totals = watch(app, &node, "ada", TOTALS, json!({})).await;
+        let ada = app.user("ada");
+        // Within the tenth of a second for which a view rests after it was told, an overview is read that shows something
+        // else, and then it is as it was told before. Where that takes longer, the same comes in more steps.
+        for round in 0..3_i64 {
+            let (first, second) = (format!("first {round}"), format!("second {round}"));
+            record(app, &[activity("team", None, &first)]).await;
+            until_total(&mut totals, 1).await;
+            app.service().message("release", "ada", "to be read").await;
+            until_total(&mut totals, 2).await;
+            sleep(Duration::from_millis(60)).await;
+            visit(&ada, "team").await;
+            record(app, &[activity("team", None, &second)]).await;
+            ada.ask("mutation { markRead(select: { matching: {} }) { changedCount } }", json!({})).await;
+            until_total(&mut totals, 1).await;
+            visit(&ada, "team").await;
+            until_total(&mut totals, 0).await;
+            while views.view().await != seen("team", 0, &second) {}
+            // Nobody joined whom it is not told that they left, nor left whom it is not told that they are back.
+            leave(app, "team", &["ada", "chen"]).await;
+            join(app, "team", &["ada"]).await;
+            while views.view().await != seen("team", 0, &second) {}
+        }
+        drop((views, totals));
+        node.stop().await;
+    }
+
+    async fn who_was_not_in_a_view_is_not_told_that_they_left(app) {
+        join(app, "team", &["ben"]).await;
+        let node = app.listen().await;
+        let mut ada = watch(app, &node, "ada", VIEWS, json!({})).await;
+        let mut ben = watch(app, &node, "ben", VIEWS, json!({})).await;
+        leave(app, "team", &["ada", "ben"]).await;
+        assert_eq!(ben.view().await, seen("team", 0, ""));
+        assert!(ada.is_silent(150).await, "ada was not in it");
+        drop((ada, ben));
         node.stop().await;
     }
 

@@ -81,7 +81,9 @@ impl Members {
 
     pub(super) fn show_counted(&mut self, metrics: &Metrics, user: UserId, now: Instant) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        if member.rests_until.is_some_and(|until| until > now) {
+        // What is known of the views may be older than what was told of them.
+        let is_to_be_read = self.changed.contains(&user) || self.views_changed.contains(&user);
+        if is_to_be_read || member.rests_until.is_some_and(|until| until > now) {
             return;
         }
         self.counted.remove(&user);
