@@ -135,9 +135,9 @@ impl ViewMembers {
         for &(user, view) in &notice.visits {
             let Some(member) = self.users.get_mut(&user) else { continue };
             self.queue.add(view).users.insert(user);
-            // It may be again what was told last, but not to those who read something else in between.
+            // Who has joined and left again meanwhile may have read it in between.
             if let Some(told) = &mut member.told {
-                told.insert(view, None);
+                told.entry(view).or_insert(None);
                 self.by_view.insert((view, user));
             }
         }
