@@ -4,10 +4,11 @@
 //! overview that is like no other is changed where it is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use entity::ids::Seq;
 
+use super::shared::Shared;
 use crate::domain::inbox::Item;
 use crate::domain::overview::{Added, Overview, Wish};
 
@@ -18,7 +19,7 @@ const WISHES: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Alike {
     /// By their outlines.
-    known: HashMap<u64, Weak<Overview>>,
+    known: Shared<u64, Overview>,
     /// By what is wished for.
     last: HashMap<Wish, Step>,
 }
@@ -40,20 +41,19 @@ impl Alike {
             return Arc::new(overview);
         }
         let outline = overview.outline();
-        let known = self.known.get(&outline).and_then(Weak::upgrade);
+        let known = self.known.get(&outline);
         if let Some(known) = known.filter(|known| known.shows_same(&overview)) {
             return known;
         }
         let overview = Arc::new(overview);
-        self.known.insert(outline, Arc::downgrade(&overview));
+        self.known.keep(outline, &overview);
         overview
     }
 
-    /// Forgets what nobody sees any more: to be called now and then.
+    /// Forgets what nobody sees any more.
     pub fn forget_old(&mut self) {
         self.last.clear();
-        self.known.retain(|_, overview| overview.strong_count() > 0);
-        self.known.shrink_to_fit();
+        self.known.forget_old();
     }
 
     /// Adds all items up to `end` to an overview, oldest first.
@@ -156,9 +156,7 @@ mod tests {
             }
         }
         alike.forget_old();
-        assert_eq!(alike.known.len(), wishes.len());
-        drop(all);
-        alike.forget_old();
-        assert!(alike.known.is_empty());
+        assert!(alike.last.is_empty());
+        assert!(Arc::ptr_eq(&all[0].1, &alike.share(overview(4, 7))));
     }
 }

@@ -1,23 +1,17 @@
 //! What items show, kept once however many sessions remember it and however often it was read.
-//!
-//! It takes less memory, and what is in one place is known to be the same at a glance.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use entity::ids::Seq;
 
+use super::shared::Shared;
 use crate::domain::inbox::Item;
 use crate::domain::inbox::item::Content;
-
-/// Entries from which on those that nobody remembers any more are looked for.
-const MANY: usize = 1024;
 
 /// The contents that sessions remember, by the place of their notification in the log.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    known: HashMap<Seq, Weak<Content>>,
-    many: usize,
+    known: Shared<Seq, Content>,
     /// What was last read, and what is shown for it: items come in the order of the log, all of one notification after each other.
     last: Option<(Arc<Content>, Arc<Content>)>,
 }
@@ -30,14 +24,16 @@ impl Contents {
             return;
         }
         let read = item.content.clone();
-        match self.known.get(&item.seq).and_then(Weak::upgrade) {
+        match self.known.get(&item.seq) {
             Some(known) if known.is_same(&item.content) => item.content = known,
-            _ => drop(self.known.insert(item.seq, Arc::downgrade(&item.content))),
+            _ => self.known.keep(item.seq, &item.content),
         }
         self.last = Some((read, item.content.clone()));
-        if self.known.len() > self.many.max(MANY) {
-            self.known.retain(|_, content| content.strong_count() > 0);
-            self.many = 2 * self.known.len();
-        }
+    }
+
+    /// Forgets what nobody remembers any more.
+    pub fn forget_old(&mut self) {
+        self.last = None;
+        self.known.forget_old();
     }
 }

@@ -19,6 +19,7 @@ mod resume;
 mod room;
 mod rooms;
 mod session;
+mod shared;
 mod touched;
 mod view_members;
 mod view_queue;

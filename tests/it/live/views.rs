@@ -120,6 +120,34 @@ on_every_database! {
         node.stop().await;
     }
 
+    async fn no_overview_shows_views_older_than_was_told(app) {
+        app.admin().define_type("release").await;
+        join(app, "team", &["ada"]).await;
+        let node = app.listen().await;
+        let mut views = watch(app, &node, "ada", VIEWS, json!({})).await;
+        let mut totals = watch(app, &node, "ada", TOTALS, json!({})).await;
+        let ada = app.user("ada");
+        for round in 0..4_i64 {
+            let text = format!("{round}");
+            record(app, &[activity("team", None, &text)]).await;
+            until_total(&mut totals, 2 * round + 1).await;
+            assert_eq!(views.view().await, seen("team", 1, &text));
+            // Shown a moment later, after which the overview rests, but the view does not.
+            app.service().message("release", "ada", "first").await;
+            until_total(&mut totals, 2 * round + 2).await;
+            visit(&ada, "team").await;
+            assert_eq!(views.view().await, seen("team", 0, &text));
+            app.service().message("release", "ada", "second").await;
+            while {
+                let overview = totals.data().await["overviewChanged"]["overview"].take();
+                assert_eq!(overview["views"], json!([]), "the visit was told before: {overview}");
+                overview["total"]["count"] != 2 * round + 2
+            } {}
+        }
+        drop((views, totals));
+        node.stop().await;
+    }
+
     async fn who_was_not_in_a_view_is_not_told_that_they_left(app) {
         join(app, "team", &["ben"]).await;
         let node = app.listen().await;

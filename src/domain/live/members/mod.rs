@@ -152,8 +152,8 @@ impl Members {
         }
     }
 
-    /// Once a second, for what was never told.
-    pub fn doubt_some(&mut self) {
+    /// Once a second, for what was never told. True when it has been everybody's turn.
+    pub fn doubt_some(&mut self) -> bool {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
         if turn == 0 {
@@ -164,6 +164,7 @@ impl Members {
             self.unknown.insert(user);
             self.changed(user);
         }
+        turn == 0
     }
 
     pub fn has_news(&mut self, user: UserId) {

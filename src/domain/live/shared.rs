@@ -1,0 +1,64 @@
+//! A table of what sessions remember, so that what is the same is kept once for all of them.
+//!
+//! It takes less memory, and what is in one place is known to be the same at a glance.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Weak};
+
+/// Entries from which on those that nobody remembers any more are looked for.
+const MANY: usize = 1024;
+
+/// What somebody remembers, by a key.
+#[derive(Debug)]
+pub(super) struct Shared<K, V> {
+    known: HashMap<K, Weak<V>>,
+    /// As many as there may be until those that nobody remembers are looked for.
+    room: usize,
+}
+
+impl<K, V> Default for Shared<K, V> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), room: MANY }
+    }
+}
+
+impl<K: Eq + Hash, V> Shared<K, V> {
+    pub fn get(&self, key: &K) -> Option<Arc<V>> {
+        self.known.get(key)?.upgrade()
+    }
+
+    pub fn keep(&mut self, key: K, value: &Arc<V>) {
+        if self.known.len() >= self.room {
+            self.known.retain(|_, value| value.strong_count() > 0);
+            self.room = MANY.max(2 * self.known.len());
+        }
+        self.known.insert(key, Arc::downgrade(value));
+    }
+
+    /// Forgets what nobody remembers any more: to be called now and then, since it takes room until then.
+    pub fn forget_old(&mut self) {
+        self.known.retain(|_, value| value.strong_count() > 0);
+        self.known.shrink_to_fit();
+        self.room = MANY.max(2 * self.known.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_remembers_is_forgotten() {
+        let mut table = Shared::default();
+        let remembered = Arc::new("remembered");
+        table.keep(0, &remembered);
+        for key in 1..=10 * MANY {
+            table.keep(key, &Arc::new("forgotten"));
+            assert!(table.known.len() <= MANY);
+        }
+        assert!(table.get(&0).is_some_and(|value| Arc::ptr_eq(&value, &remembered)) && table.get(&1).is_none());
+        table.forget_old();
+        assert_eq!(table.known.len(), 1);
+    }
+}
