@@ -24,6 +24,7 @@ mod touched;
 mod view_members;
 mod view_queue;
 mod views;
+mod waiting;
 
 pub use items::{ItemFeed, items};
 pub use overviews::{OverviewFeed, overviews};

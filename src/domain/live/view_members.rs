@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::event::ViewSession;
 use super::mailbox::End;
-use super::members::{Members, take};
+use super::members::Members;
 use super::view_queue::{Due, ViewQueue};
+use super::waiting::Waiting;
 use crate::app::App;
 use crate::domain::view::{self, Standing, ViewState};
 use crate::error::Result;
@@ -39,7 +40,7 @@ pub(super) struct ViewMembers {
     /// Who of them is in which view.
     by_view: BTreeSet<(ViewId, UserId)>,
     /// It is not known, or not certain any more, what they see.
-    unknown: HashSet<UserId>,
+    unknown: Waiting,
     queue: ViewQueue,
     /// Nobody is certain any more.
     is_doubtful: bool,
@@ -121,7 +122,7 @@ impl ViewMembers {
         for view in member.told.iter().flat_map(HashMap::keys) {
             self.by_view.remove(&(*view, user));
         }
-        self.unknown.remove(&user);
+        self.unknown.remove(user);
         member.sessions
     }
 
@@ -147,7 +148,7 @@ impl ViewMembers {
     pub fn doubt_some(&mut self) {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
-        self.unknown.extend(self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn));
+        self.unknown.extend(self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn).copied());
     }
 
     fn members_of(&self, view: ViewId) -> impl Iterator<Item = UserId> {
@@ -166,11 +167,11 @@ impl ViewMembers {
     pub async fn step(&mut self, app: &App, members: &mut Members) -> Result<()> {
         let now = Instant::now();
         if self.is_doubtful && self.rests_until.is_none_or(|until| until <= now) {
-            self.unknown.extend(self.users.keys());
+            self.unknown.extend(self.users.keys().copied());
             self.is_doubtful = false;
             self.rests_until = Some(now + ALL_EVERY);
         }
-        let unknown = take(&mut self.unknown, USERS);
+        let unknown = self.unknown.take(USERS);
         if !unknown.is_empty() {
             match view::standings(app, &unknown).await {
                 Ok(standings) => self.learn(&unknown, standings, members),

@@ -148,6 +148,37 @@ on_every_database! {
         node.stop().await;
     }
 
+    async fn what_changes_in_views_all_the_time_keeps_nothing_else_from_being_shown(app) {
+        app.admin().define_type("release").await;
+        join(app, "team", &["ada"]).await;
+        let node = app.listen().await;
+        let mut totals = watch(app, &node, "ada", &TOTALS.replace("(cap: 99)", ""), json!({})).await;
+        app.service().message("release", "ada", "to be read").await;
+        until_total(&mut totals, 1).await;
+        let chat = async {
+            loop {
+                record(app, &[activity("team", None, "and another")]).await;
+            }
+        };
+        let reading = async {
+            totals.data().await;
+            app.user("ada").ask("mutation { markRead(select: { matching: {} }) { changedCount } }", json!({})).await;
+            for _ in 0..10 {
+                let overview = totals.data().await["overviewChanged"]["overview"].take();
+                if overview["total"]["count"] == overview["views"][0]["unread"]["count"] {
+                    return;
+                }
+            }
+            panic!("ten overviews count what was read before the first");
+        };
+        tokio::select! {
+            () = chat => {}
+            () = reading => {}
+        }
+        drop(totals);
+        node.stop().await;
+    }
+
     async fn who_was_not_in_a_view_is_not_told_that_they_left(app) {
         join(app, "team", &["ben"]).await;
         let node = app.listen().await;

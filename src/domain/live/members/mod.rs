@@ -13,6 +13,7 @@ use super::alike::Alike;
 use super::event::Want;
 use super::mailbox::{End, Mailbox};
 use super::overview_session::OverviewSession;
+use super::waiting::Waiting;
 use crate::domain::inbox::Item;
 use crate::error::Error;
 use crate::telemetry::metrics::Metrics;
@@ -34,10 +35,10 @@ pub(super) struct Members {
     users: HashMap<UserId, Member>,
     listeners: BTreeSet<(ChannelId, UserId)>,
     /// It is not known yet, or not any more, what they listen to.
-    unknown: HashSet<UserId>,
+    unknown: Waiting,
     /// News for them by name, which go first.
-    named: HashSet<UserId>,
-    news: HashSet<UserId>,
+    named: Waiting,
+    news: Waiting,
     /// Their overview may be another.
     changed: HashSet<UserId>,
     /// Nothing but the views in it may be others.
@@ -127,7 +128,10 @@ impl Members {
             self.listeners.remove(&(channel, user));
         }
         let Self { unknown, named, news, changed, views_changed, counted, .. } = self;
-        for set in [unknown, named, news, changed, views_changed, counted] {
+        for waiting in [unknown, named, news] {
+            waiting.remove(user);
+        }
+        for set in [changed, views_changed, counted] {
             set.remove(&user);
         }
         self.held.remove(&user);
@@ -236,16 +240,16 @@ impl Members {
     }
 
     pub fn take_unknown(&mut self, most: usize) -> Vec<UserId> {
-        take(&mut self.unknown, most)
+        self.unknown.take(most)
     }
 
-    /// Users with news; those who are named first.
+    /// Users with news. Those who are named come first, but take no more than half of the places while others wait.
     pub fn take_news(&mut self, most: usize) -> Vec<UserId> {
-        let mut users = take(&mut self.named, most);
-        for user in &users {
+        let mut users = self.named.take(if self.news.is_empty() { most } else { most / 2 });
+        for &user in &users {
             self.news.remove(user);
         }
-        users.extend(take(&mut self.news, most - users.len()));
+        users.extend(self.news.take(most - users.len()));
         users
     }
 
@@ -323,8 +327,4 @@ impl Members {
     pub fn release(&mut self, now: Instant) {
         self.named.extend(self.held.extract_if(|_, at| *at <= now).map(|(user, _)| user));
     }
-}
-
-pub(super) fn take(set: &mut HashSet<UserId>, most: usize) -> Vec<UserId> {
-    set.extract_if(|_| true).take(most).collect()
 }

@@ -67,9 +67,15 @@ impl Members {
         by_number
     }
 
+    /// Those who do not rest; where they are too many, those who have waited longest.
     fn due(&self, users: &HashSet<UserId>, most: usize, now: Instant) -> Vec<UserId> {
-        let is_due = |user: &&UserId| self.rests_until(**user).is_none_or(|at| at <= now);
-        users.iter().filter(is_due).take(most).copied().collect()
+        let since = users.iter().map(|user| (self.rests_until(*user), *user));
+        let mut due: Vec<(Option<Instant>, UserId)> = since.filter(|(at, _)| at.is_none_or(|at| at <= now)).collect();
+        if due.len() > most {
+            due.select_nth_unstable(most);
+            due.truncate(most);
+        }
+        due.into_iter().map(|(_, user)| user).collect()
     }
 
     /// Shows what is known of overviews that were not shown a moment ago.
@@ -125,6 +131,34 @@ impl Members {
             for session in member.overviews.extract_if(.., |session| session.wish == *wish) {
                 session.slot.put(Err(Error::bad_input(field, message)));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use entity::ids::Seq;
+
+    use super::*;
+    use crate::domain::live::event::Want;
+    use crate::domain::live::mailbox::Slot;
+
+    #[test]
+    fn who_has_waited_longest_is_shown_first_however_often_others_change() {
+        let (mut members, start) = (Members::default(), Instant::now());
+        for user in 0..100 {
+            let want = Want::Overviews { wish: Wish::default(), slot: Arc::new(Slot::new()) };
+            members.join(UserId(user), 0, Seq(0), want);
+        }
+        // More than can be shown while an overview rests.
+        let mut seen = HashSet::new();
+        for round in 1..=4_u32 {
+            (0..100).for_each(|user| members.changed(UserId(user)));
+            let taken = members.take_overviews(25, start + round * OVERVIEW_EVERY);
+            seen.extend(taken.into_values().flatten());
+            assert_eq!(seen.len(), 25 * round as usize);
         }
     }
 }

@@ -1,0 +1,66 @@
+//! Users who wait for their turn.
+
+use std::collections::HashSet;
+
+use entity::ids::UserId;
+
+/// Each of them once. Who comes again comes after all who wait already: however often there is something for some, it comes to
+/// everybody.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    now: HashSet<UserId>,
+    /// Those who came while there were others.
+    next: HashSet<UserId>,
+}
+
+impl Waiting {
+    pub fn is_empty(&self) -> bool {
+        self.now.is_empty() && self.next.is_empty()
+    }
+
+    pub fn insert(&mut self, user: UserId) {
+        if !self.now.contains(&user) {
+            self.next.insert(user);
+        }
+    }
+
+    pub fn extend(&mut self, users: impl IntoIterator<Item = UserId>) {
+        users.into_iter().for_each(|user| self.insert(user));
+    }
+
+    pub fn remove(&mut self, user: UserId) {
+        self.now.remove(&user);
+        self.next.remove(&user);
+    }
+
+    pub fn take(&mut self, most: usize) -> Vec<UserId> {
+        let mut taken: Vec<UserId> = self.now.extract_if(|_| true).take(most).collect();
+        if self.now.is_empty() {
+            std::mem::swap(&mut self.now, &mut self.next);
+            taken.extend(self.now.extract_if(|_| true).take(most - taken.len()));
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_again_comes_after_those_who_wait() {
+        let (mut waiting, mut seen) = (Waiting::default(), HashSet::new());
+        let everybody = || (0..1_000).map(UserId);
+        for round in 1..=4 {
+            waiting.extend(everybody());
+            let taken = waiting.take(250);
+            assert_eq!(taken.len(), 250);
+            seen.extend(taken);
+            assert_eq!(seen.len(), 250 * round);
+        }
+        waiting.extend(everybody());
+        waiting.remove(UserId(7));
+        let rest = waiting.take(2_000);
+        assert_eq!((rest.len(), rest.contains(&UserId(7)), waiting.is_empty()), (999, false, true));
+    }
+}
