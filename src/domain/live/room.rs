@@ -288,7 +288,6 @@ impl Room {
         self.view_members.step(&self.app, &mut self.members).await?;
         self.members.show_rested(&self.app.metrics, Instant::now());
         if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
-            // An overview is read with its views, which keep nothing else in it waiting.
             self.read_overviews().await?;
             self.read_views().await?;
             self.shown_at = Instant::now();

@@ -8,14 +8,16 @@ use entity::prelude::LIST;
 
 use super::{Key, Row, View, Visit, statement};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::error::Result;
 
 /// Pairs of a user and a view that one statement looks for at the most.
 pub const PAIRS: usize = 2000;
 
-/// How far a view has come, and how far a user has seen it.
+/// Since when a user is in a view, how far it has come, and how far they have seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
+    joined_at: Millis,
     position: i64,
     visited: i64,
 }
@@ -25,7 +27,8 @@ pub struct Standing {
 pub struct ViewState {
     user: UserId,
     row: Arc<Row>,
-    visit: Option<Visit>,
+    /// Since when they are, and how far they have seen it.
+    visit: Option<(Millis, Visit)>,
 }
 
 impl ViewState {
@@ -36,13 +39,17 @@ impl ViewState {
 
     /// Nothing where the user is not in it.
     pub fn standing(&self) -> Option<Standing> {
-        self.visit.map(|visit| Standing { position: self.row.position, visited: visit.position })
+        self.visit.map(|(joined_at, visit)| Standing {
+            joined_at,
+            position: self.row.position,
+            visited: visit.position,
+        })
     }
 
     /// Whoever is not in it sees nothing but its key.
     pub fn view(&self) -> Result<View> {
-        if self.visit.is_some() {
-            return self.row.seen(Some(self.user), self.visit);
+        if let Some((_, visit)) = self.visit {
+            return self.row.seen(Some(self.user), Some(visit));
         }
         let (row, key, user) = (self.row.id, self.row.key.clone(), Some(self.user));
         Ok(View { row, key, user, unread: 0, last_activity_at: None, last_visited_at: None, latest: None })
@@ -54,7 +61,7 @@ impl ViewState {
 pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Standing>>> {
     let mut standings: HashMap<UserId, HashMap<ViewId, Standing>> = HashMap::with_capacity(users.len());
     for of in statement::standings(app, users).await? {
-        let standing = Standing { position: of.position, visited: of.visited };
+        let standing = Standing { joined_at: of.joined_at, position: of.position, visited: of.visited };
         standings.entry(of.user_id).or_default().insert(of.view_id, standing);
     }
     Ok(standings)
@@ -69,7 +76,7 @@ pub async fn states(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Has
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
         let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
         for of in statement::views_and_visits(app, views, users).await? {
-            if let Some((user, visit)) = of.user_id.zip(of.visit) {
+            if let Some((user, visit)) = of.user_id.zip(of.joined_at.zip(of.visit)) {
                 visits.insert((of.row_id, user), visit);
             } else if let Some(row) = of.row {
                 rows.insert(row.id, Arc::new(row));

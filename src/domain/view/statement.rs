@@ -6,6 +6,7 @@ use sea_orm::DbBackend;
 
 use super::{Key, Row, Visit};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::database::Sql;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
@@ -88,11 +89,12 @@ pub(super) async fn these(app: &App, tenant: &Tenant, users: &[UserId], keys: &[
     sql.rows(&app.db.read).await
 }
 
-/// How far a view of a user has come, and they have seen it.
+/// Since when a user is in a view, how far it has come, and how far they have seen it.
 #[derive(FromQueryResult)]
 pub(super) struct OfUser {
     pub user_id: UserId,
     pub view_id: ViewId,
+    pub joined_at: Millis,
     pub visited: i64,
     pub position: i64,
 }
@@ -100,7 +102,7 @@ pub(super) struct OfUser {
 /// Which views users are in: a range of `view_visit`'s key for each user, and a probe of `view`'s for each of their views.
 pub(super) async fn standings(app: &App, users: &[UserId]) -> Result<Vec<OfUser>> {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT m.user_id, m.view_id, m.position AS visited, a.position FROM view_visit m");
+    sql.push("SELECT m.user_id, m.view_id, m.joined_at, m.position AS visited, a.position FROM view_visit m");
     push_view(&mut sql, "a", "m.view_id");
     sql.push(" WHERE m.user_id").among(users);
     sql.rows(&app.db.read).await
@@ -111,6 +113,7 @@ pub(super) async fn standings(app: &App, users: &[UserId]) -> Result<Vec<OfUser>
 pub(super) struct ViewOrVisit {
     pub row_id: ViewId,
     pub user_id: Option<UserId>,
+    pub joined_at: Option<Millis>,
     #[sea_orm(nested(prefix = "row_"))]
     pub row: Option<Row>,
     #[sea_orm(nested(prefix = "visit_"))]
@@ -120,9 +123,11 @@ pub(super) struct ViewOrVisit {
 /// Views, each once, and users' visits to them: a probe of `view_visit`'s key a pair.
 pub(super) async fn views_and_visits(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Vec<ViewOrVisit>> {
     let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").push(ROW).push(", NULL AS user_id, NULL AS visit_position, NULL AS visit_visited_at");
+    sql.push("SELECT ")
+        .push(ROW)
+        .push(", NULL AS user_id, NULL AS joined_at, NULL AS visit_position, NULL AS visit_visited_at");
     sql.push(" FROM view v WHERE v.id").among(views);
-    sql.push(" UNION ALL SELECT m.view_id, NULL, NULL, NULL, NULL, NULL, NULL, m.user_id, m.position, m.visited_at");
+    sql.push(" UNION ALL SELECT m.view_id, NULL, NULL, NULL, NULL, NULL, NULL, m.user_id, m.joined_at, m.position, m.visited_at");
     sql.push(" FROM view_visit m WHERE m.view_id").among(views).push(" AND m.user_id").among(users);
     sql.rows(&app.db.read).await
 }

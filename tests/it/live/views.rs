@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tidings::auth::Role;
@@ -176,6 +177,24 @@ on_every_database! {
             () = reading => {}
         }
         drop(totals);
+        node.stop().await;
+    }
+
+    async fn who_left_and_is_back_is_told_so_however_fast(app) {
+        join(app, "team", &["ada"]).await;
+        let node = app.listen().await;
+        let mut ada = watch(app, &node, "ada", VIEWS, json!({})).await;
+        record(app, &[activity("team", None, "1")]).await;
+        assert_eq!(ada.view().await, seen("team", 1, "1"));
+        visit(&app.user("ada"), "team").await;
+        assert_eq!(ada.view().await, seen("team", 0, "1"));
+        leave(app, "team", &["ada"]).await;
+        app.advance(TimeDelta::milliseconds(1));
+        join(app, "team", &["ada"]).await;
+        // Once, or as one who has left and then as one who has come.
+        while ada.data().await["viewChanged"]["latest"]["text"] != "1" {}
+        assert!(ada.is_silent(150).await);
+        drop(ada);
         node.stop().await;
     }
 
@@ -376,7 +395,7 @@ on_every_database! {
     async fn a_view_that_is_swept_leaves_the_overview(app) {
         join(app, "team", &["ada"]).await;
         record(app, &[activity("team", None, "1")]).await;
-        app.advance(chrono::TimeDelta::days(400));
+        app.advance(TimeDelta::days(400));
         assert!(Chore::Sweep.is_ours(&app.app).await.unwrap(), "the server leaves the sweep to the test");
         let node = app.listen().await;
         let mut totals = watch(app, &node, "ada", TOTALS, json!({})).await;

@@ -52,10 +52,11 @@ impl Members {
         by_wish
     }
 
-    /// Users in whose overviews nothing but the views has changed, by how many of those they want to see.
+    /// Users in whose overviews nothing but the views has changed, by how many of those they want to see. Where something else has,
+    /// that is shown with them, and does not wait for them.
     pub fn take_views_changed(&mut self, most: usize, now: Instant) -> HashMap<usize, Vec<UserId>> {
         let mut by_number: HashMap<usize, Vec<UserId>> = HashMap::new();
-        for user in self.due(&self.views_changed, most, now) {
+        for user in self.due(self.views_changed.difference(&self.changed), most, now) {
             self.views_changed.remove(&user);
             let Some(member) = self.users.get_mut(&user) else { continue };
             member.rests_until = Some(now + OVERVIEW_EVERY);
@@ -68,8 +69,8 @@ impl Members {
     }
 
     /// Those who do not rest; where they are too many, those who have waited longest.
-    fn due(&self, users: &HashSet<UserId>, most: usize, now: Instant) -> Vec<UserId> {
-        let since = users.iter().map(|user| (self.rests_until(*user), *user));
+    fn due<'a>(&self, users: impl IntoIterator<Item = &'a UserId>, most: usize, now: Instant) -> Vec<UserId> {
+        let since = users.into_iter().map(|user| (self.rests_until(*user), *user));
         let mut due: Vec<(Option<Instant>, UserId)> = since.filter(|(at, _)| at.is_none_or(|at| at <= now)).collect();
         if due.len() > most {
             due.select_nth_unstable(most);
@@ -160,5 +161,16 @@ mod tests {
             seen.extend(taken.into_values().flatten());
             assert_eq!(seen.len(), 25 * round as usize);
         }
+    }
+
+    #[test]
+    fn views_keep_nothing_else_waiting() {
+        let (mut members, now) = (Members::default(), Instant::now());
+        let want = Want::Overviews { wish: Wish { views: Some(5), ..Wish::default() }, slot: Arc::new(Slot::new()) };
+        members.join(UserId(1), 0, Seq(0), want);
+        members.views_changed.insert(UserId(1));
+        assert!(members.take_views_changed(10, now).is_empty());
+        assert_eq!(members.take_overviews(10, now).into_values().flatten().collect::<Vec<_>>(), [UserId(1)]);
+        assert!(!members.anybody_has_changed(), "they are shown with it");
     }
 }
