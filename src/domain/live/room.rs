@@ -288,8 +288,8 @@ impl Room {
         self.view_members.step(&self.app, &mut self.members).await?;
         self.members.show_rested(&self.app.metrics, Instant::now());
         if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
-            self.read_overviews().await?;
-            self.read_views().await?;
+            let overviews = self.read_overviews().await;
+            self.read_views().await.and(overviews)?;
             self.shown_at = Instant::now();
         }
         Ok(())

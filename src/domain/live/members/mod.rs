@@ -249,7 +249,11 @@ impl Members {
         for &user in &users {
             self.news.remove(user);
         }
-        users.extend(self.news.take(most - users.len()));
+        let others = self.news.take(most - users.len());
+        for &user in &others {
+            self.named.remove(user);
+        }
+        users.extend(others);
         users
     }
 

@@ -59,8 +59,12 @@ impl Members {
         for user in self.due(self.views_changed.difference(&self.changed), most, now) {
             self.views_changed.remove(&user);
             let Some(member) = self.users.get_mut(&user) else { continue };
-            member.rests_until = Some(now + OVERVIEW_EVERY);
             let numbers: HashSet<usize> = member.overviews.iter().filter_map(|session| session.wish.views).collect();
+            if numbers.is_empty() {
+                continue;
+            }
+            self.counted.remove(&user);
+            member.rests_until = Some(now + OVERVIEW_EVERY);
             for number in numbers {
                 by_number.entry(number).or_default().push(user);
             }
@@ -114,11 +118,13 @@ impl Members {
         }
     }
 
-    /// The views in overviews of a user were read: so many of them.
+    /// The views in overviews of a user were read: so many of them. What is known of overviews without views is shown at the same time.
     pub fn show_views(&mut self, metrics: &Metrics, user: UserId, number: usize, views: &Unread) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        for session in member.overviews.iter_mut().filter(|session| session.wish.views == Some(number)) {
-            session.see(views.clone());
+        for session in member.overviews.iter_mut().filter(|of| of.wish.views.is_none_or(|wished| wished == number)) {
+            if session.wish.views.is_some() {
+                session.see(views.clone());
+            }
             if session.show() {
                 metrics.overviews_delivered.inc();
             }
