@@ -183,6 +183,7 @@ impl Room {
                 self.tenant.saw(last_seq);
                 self.view_members.doubt_some();
                 if self.members.doubt_some() {
+                    self.members.forget_old();
                     self.contents.forget_old();
                 }
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {

@@ -30,17 +30,25 @@ impl<K: Eq + Hash, V> Shared<K, V> {
 
     pub fn keep(&mut self, key: K, value: &Arc<V>) {
         if self.known.len() >= self.room {
-            self.known.retain(|_, value| value.strong_count() > 0);
-            self.room = MANY.max(2 * self.known.len());
+            self.sweep();
         }
         self.known.insert(key, Arc::downgrade(value));
     }
 
     /// Forgets what nobody remembers any more: to be called now and then, since it takes room until then.
     pub fn forget_old(&mut self) {
-        self.known.retain(|_, value| value.strong_count() > 0);
+        self.sweep();
         self.known.shrink_to_fit();
+    }
+
+    fn sweep(&mut self) {
+        self.known.retain(|_, value| value.strong_count() > 0);
         self.room = MANY.max(2 * self.known.len());
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.known.len()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::{UserId, ViewId};
-use entity::prelude::LIST;
+use entity::prelude::{FromQueryResult, LIST};
 
 use super::{Key, Row, View, Visit, statement};
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::error::Result;
 pub const PAIRS: usize = 2000;
 
 /// Since when a user is in a view, how far it has come, and how far they have seen it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
 pub struct Standing {
     joined_at: Millis,
     position: i64,
@@ -27,7 +27,7 @@ pub struct Standing {
 pub struct ViewState {
     user: UserId,
     row: Arc<Row>,
-    /// Since when they are, and how far they have seen it.
+    /// Since when they are in it, and how far they have seen it.
     visit: Option<(Millis, Visit)>,
 }
 
@@ -61,8 +61,7 @@ impl ViewState {
 pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Standing>>> {
     let mut standings: HashMap<UserId, HashMap<ViewId, Standing>> = HashMap::with_capacity(users.len());
     for of in statement::standings(app, users).await? {
-        let standing = Standing { joined_at: of.joined_at, position: of.position, visited: of.visited };
-        standings.entry(of.user_id).or_default().insert(of.view_id, standing);
+        standings.entry(of.user_id).or_default().insert(of.view_id, of.standing);
     }
     Ok(standings)
 }

@@ -4,7 +4,7 @@ use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
 use sea_orm::DbBackend;
 
-use super::{Key, Row, Visit};
+use super::{Key, Row, Standing, Visit};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Sql;
@@ -89,14 +89,13 @@ pub(super) async fn these(app: &App, tenant: &Tenant, users: &[UserId], keys: &[
     sql.rows(&app.db.read).await
 }
 
-/// Since when a user is in a view, how far it has come, and how far they have seen it.
+/// How a view stands for a user who is in it.
 #[derive(FromQueryResult)]
 pub(super) struct OfUser {
     pub user_id: UserId,
     pub view_id: ViewId,
-    pub joined_at: Millis,
-    pub visited: i64,
-    pub position: i64,
+    #[sea_orm(nested)]
+    pub standing: Standing,
 }
 
 /// Which views users are in: a range of `view_visit`'s key for each user, and a probe of `view`'s for each of their views.

@@ -29,7 +29,7 @@ const TURNS: i64 = 60;
 
 /// The users who are connected, and what is to be done for them.
 ///
-/// A user may be in several of the sets; a step takes them out of one.
+/// A user may be in several of the sets.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     users: HashMap<UserId, Member>,
@@ -160,15 +160,17 @@ impl Members {
     pub fn doubt_some(&mut self) -> bool {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
-        if turn == 0 {
-            self.alike.forget_old();
-        }
         let some: Vec<UserId> = self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn).copied().collect();
         for user in some {
             self.unknown.insert(user);
             self.changed(user);
         }
         turn == 0
+    }
+
+    /// Forgets what nobody sees any more.
+    pub fn forget_old(&mut self) {
+        self.alike.forget_old();
     }
 
     pub fn has_news(&mut self, user: UserId) {

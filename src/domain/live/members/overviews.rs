@@ -72,7 +72,7 @@ impl Members {
         by_number
     }
 
-    /// Those who do not rest; where they are too many, those who have waited longest.
+    /// Those who do not rest; where they are too many, those who were shown longest ago.
     fn due<'a>(&self, users: impl IntoIterator<Item = &'a UserId>, most: usize, now: Instant) -> Vec<UserId> {
         let since = users.into_iter().map(|user| (self.rests_until(*user), *user));
         let mut due: Vec<(Option<Instant>, UserId)> = since.filter(|(at, _)| at.is_none_or(|at| at <= now)).collect();
@@ -149,8 +149,10 @@ mod tests {
     use entity::ids::Seq;
 
     use super::*;
+    use crate::domain::live::alike::tests::overview;
     use crate::domain::live::event::Want;
     use crate::domain::live::mailbox::Slot;
+    use crate::domain::overview::Count;
 
     #[test]
     fn who_has_waited_longest_is_shown_first_however_often_others_change() {
@@ -178,5 +180,31 @@ mod tests {
         assert!(members.take_views_changed(10, now).is_empty());
         assert_eq!(members.take_overviews(10, now).into_values().flatten().collect::<Vec<_>>(), [UserId(1)]);
         assert!(!members.anybody_has_changed(), "they are shown with it");
+    }
+    #[test]
+    fn an_overview_without_views_is_shown_with_those_that_have_some() {
+        let (mut members, metrics, now) = (Members::default(), Metrics::default(), Instant::now());
+        let wishes = [Wish::default(), Wish { views: Some(5), ..Wish::default() }];
+        for (number, wish) in (0..).zip(&wishes) {
+            members.join(
+                UserId(1),
+                number,
+                Seq(0),
+                Want::Overviews { wish: wish.clone(), slot: Arc::new(Slot::new()) },
+            );
+            members.show(&metrics, wish, overview(1, 5));
+        }
+        members.take_overviews(10, now);
+        assert_eq!(metrics.overviews_delivered.get(), 2);
+        let unread = Overview { unread: Count::of(1, None), ..overview(1, 6) };
+        for session in &mut members.users.get_mut(&UserId(1)).unwrap().overviews {
+            session.read(Arc::new(unread.clone()));
+        }
+        members.counted.insert(UserId(1));
+        members.views_changed.insert(UserId(1));
+        assert_eq!(members.take_views_changed(10, now + OVERVIEW_EVERY)[&5], [UserId(1)]);
+        members.show_views(&metrics, UserId(1), 5, &Unread::default());
+        assert_eq!(metrics.overviews_delivered.get(), 4);
+        assert!(!members.anybody_has_changed());
     }
 }
