@@ -40,9 +40,12 @@ pub struct Notice {
     /// Something happened in these.
     #[serde(rename = "v", skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewId>,
-    /// What these users have seen of these views is not what it was, or whether they are in them.
+    /// What these users have seen of these views is not what it was, or they have left them.
     #[serde(rename = "w", skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<(UserId, ViewId)>,
+    /// The same of those who may have joined them by it.
+    #[serde(rename = "j", skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<(UserId, ViewId)>,
     /// Something may have happened in any view.
     #[serde(rename = "a", skip_serializing_if = "std::ops::Not::not")]
     pub all_views: bool,
@@ -73,9 +76,14 @@ impl Notice {
         Self { listeners: users.to_vec(), ..Self::of(tenant) }
     }
 
-    /// What these users have seen of a view is not what it was, or whether they are in it.
+    /// What these users have seen of a view is not what it was, or they have left it.
     pub fn visits(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
         Self { visits: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
+    }
+
+    /// The same of those who may have joined it by it.
+    pub fn joins(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
+        Self { joins: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
     }
 
     /// Whether nobody has reason to look. A place in the log is one: whoever hears of it need not look for it.
@@ -103,6 +111,7 @@ impl Notice {
         add(&mut self.erased, &other.erased);
         add(&mut self.views, &other.views);
         add(&mut self.visits, &other.visits);
+        add(&mut self.joins, &other.joins);
     }
 
     /// Takes out what it says about some of the views.
@@ -111,16 +120,18 @@ impl Notice {
         Self {
             views: self.views.extract_if(.., |view| is_taken(*view)).collect(),
             visits: self.visits.extract_if(.., |(_, view)| is_taken(*view)).collect(),
+            joins: self.joins.extract_if(.., |(_, view)| is_taken(*view)).collect(),
             ..Self::of(self.tenant)
         }
     }
 
     /// Short enough to travel: a long list of views becomes "all views", another long list "everybody".
     pub fn shorten(&mut self) {
-        self.all_views |= self.views.len() + 2 * self.visits.len() > VIEW_IDS;
+        self.all_views |= self.views.len() + 2 * (self.visits.len() + self.joins.len()) > VIEW_IDS;
         if self.all_views {
             self.views.clear();
             self.visits.clear();
+            self.joins.clear();
         }
         let users = self.users.len() + self.changed.len() + self.listeners.len() + self.erased.len();
         if users + self.channels.len() + self.items.len() + 2 * self.seqs.len() > IDS {
@@ -165,9 +176,11 @@ mod tests {
     fn what_is_said_of_views_merges_and_can_be_taken_out() {
         let mut all = Notice::visits(TenantId(7), ViewId(2), &[UserId(5), UserId(4)]);
         all.merge(&Notice { views: vec![ViewId(3)], ..Notice::visits(TenantId(7), ViewId(2), &[UserId(4)]) });
-        assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"t":7,"v":[3],"w":[[4,2],[5,2]]}"#);
+        all.merge(&Notice::joins(TenantId(7), ViewId(2), &[UserId(6)]));
+        assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"t":7,"v":[3],"w":[[4,2],[5,2]],"j":[[6,2]]}"#);
         let taken = all.take_views(|view| view == ViewId(2));
         assert_eq!(taken.visits, [(UserId(4), ViewId(2)), (UserId(5), ViewId(2))]);
+        assert_eq!(taken.joins, [(UserId(6), ViewId(2))]);
         assert_eq!(all, Notice { views: vec![ViewId(3)], ..Notice::of(TenantId(7)) });
 
         all.merge(&Notice::visits(TenantId(7), ViewId(2), &(0..250).map(UserId).collect::<Vec<_>>()));

@@ -61,7 +61,8 @@ impl Outgoing {
                 waiting.insert(tenant, later);
             }
             if !notice.is_empty() {
-                let views = notice.views.iter().chain(notice.visits.iter().map(|(_, view)| view));
+                let of_users = notice.visits.iter().chain(&notice.joins).map(|(_, view)| view);
+                let views = notice.views.iter().chain(of_users);
                 resting.extend(views.map(|view| (*view, now + VIEW_EVERY)));
                 ready.push(notice);
             }

@@ -140,6 +140,11 @@ impl<T> Slot<T> {
         self.arrived.notify_one();
     }
 
+    /// Takes the one out that was not taken, if it is one of these. Whether it was there.
+    pub fn take_back(&self, is_of_these: impl FnOnce(&mut T) -> bool) -> bool {
+        self.value.lock().take_if(is_of_these).is_some()
+    }
+
     /// The newest one, as soon as it is there.
     pub async fn take(&self) -> T {
         loop {
@@ -211,7 +216,7 @@ impl<K: Copy + Eq + Hash, V> Slots<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BACKLOG, End, Mailbox, Slots};
+    use super::{BACKLOG, End, Mailbox, Slot, Slots};
 
     #[tokio::test]
     async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
@@ -236,6 +241,17 @@ mod tests {
         assert!(!mailbox.go_live());
         assert!(mailbox.put(1) && mailbox.go_live());
         assert_eq!(mailbox.take().await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_was_taken_back_does_not_come() {
+        let slot = Slot::new();
+        assert!(!slot.take_back(|_| true));
+        slot.put(1);
+        assert!(!slot.take_back(|value| *value != 1) && slot.take_back(|value| *value == 1));
+        slot.put(2);
+        assert_eq!(slot.take().await, 2);
+        assert!(!slot.take_back(|_| true));
     }
 
     #[tokio::test]

@@ -74,6 +74,13 @@ impl OverviewSession {
         }
     }
 
+    /// The views in it are others than it shows: unless it was taken already, it is not shown any more.
+    pub fn take_back(&mut self) {
+        if self.wish.views.is_some() && self.slot.take_back(|overview| overview.is_ok()) {
+            self.is_shown = false;
+        }
+    }
+
     /// Shows what is known, if that is not what was shown last. Whether it is not.
     pub fn show(&mut self) -> bool {
         let Some(known) = self.known.as_ref().filter(|_| !self.is_shown) else { return false };

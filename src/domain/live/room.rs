@@ -370,15 +370,18 @@ impl Room {
 
     /// Reads the views in overviews of which nothing else has changed.
     async fn read_views(&mut self) -> Result<()> {
+        let parts = self.members.take_views_changed(PARTS * USERS, Instant::now());
+        let parts: Vec<(usize, &[UserId])> =
+            parts.iter().flat_map(|(number, users)| users.chunks(USERS).map(|users| (*number, users))).collect();
+        let read = parts.iter().map(|(number, users)| view::unread_of(&self.app, users, *number));
         let mut outcome = Ok(());
-        for (number, users) in self.members.take_views_changed(USERS, Instant::now()) {
-            let seen = view::unread_of(&self.app, &users, number).await;
+        for ((number, users), seen) in parts.iter().zip(join_all(read).await) {
             let mut views = seen.map_err(|error| outcome = Err(error)).ok();
-            for user in users {
+            for &user in *users {
                 match &mut views {
                     Some(views) => {
                         let views = views.remove(&user).unwrap_or_default();
-                        self.members.show_views(&self.app.metrics, user, number, &views);
+                        self.members.show_views(&self.app.metrics, user, *number, &views);
                     }
                     None => self.members.changed(user),
                 }

@@ -2,7 +2,8 @@
 //!
 //! Only users with a session that is about views, or with an overview that holds them, are in it. A notice names views, and
 //! users of views; which of the connected users that concerns is known here, and what they all see then is read together.
-//! What is read is compared with what was told, so that it does not matter why, or how often, it is read.
+//! What is read is compared with what was told, so that it does not matter why, or how often, it is read. Where a user may have
+//! joined a view and left it again in between, that is told, too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -133,11 +134,14 @@ impl ViewMembers {
                 self.queue.add(view).is_for_all = true;
             }
         }
-        for &(user, view) in &notice.visits {
-            let Some(member) = self.users.get_mut(&user) else { continue };
-            self.queue.add(view).users.insert(user);
+        for &(user, view) in notice.visits.iter().chain(&notice.joins) {
+            if self.users.contains_key(&user) {
+                self.queue.add(view).users.insert(user);
+            }
+        }
+        for &(user, view) in &notice.joins {
             // Who has joined and left again meanwhile may have read it in between.
-            if let Some(told) = &mut member.told {
+            if let Some(told) = self.users.get_mut(&user).and_then(|member| member.told.as_mut()) {
                 told.entry(view).or_insert(None);
                 self.by_view.insert((view, user));
             }
@@ -192,9 +196,7 @@ impl ViewMembers {
         match view::states(app, &views, &users).await {
             Ok(states) => {
                 for (view, user) in batch.views.iter().flat_map(|(view, of)| of.iter().map(|user| (*view, *user))) {
-                    if self.show(&app.metrics, view, user, states.get(&(view, user))) {
-                        members.views_changed(user);
-                    }
+                    self.show(&app.metrics, view, user, states.get(&(view, user)), members);
                 }
                 Ok(())
             }
@@ -241,16 +243,24 @@ impl ViewMembers {
         }
     }
 
-    /// Tells a user's sessions how they see a view now, if that is not what they were told. Whether it is not.
+    /// Tells a user's sessions how they see a view now, and their overviews, if that is not what they were told.
     ///
     /// A view that was swept is told to nobody: there was nothing to be seen of it for a year.
-    fn show(&mut self, metrics: &Metrics, view: ViewId, user: UserId, state: Option<&ViewState>) -> bool {
-        let Some(member) = self.users.get_mut(&user) else { return false };
-        let Some(told) = &mut member.told else { return false };
+    fn show(
+        &mut self,
+        metrics: &Metrics,
+        view: ViewId,
+        user: UserId,
+        state: Option<&ViewState>,
+        members: &mut Members,
+    ) {
+        let Some(member) = self.users.get_mut(&user) else { return };
+        let Some(told) = &mut member.told else { return };
         let now = state.and_then(ViewState::standing);
         if told.get(&view).copied() == now.map(Some) {
-            return false;
+            return;
         }
+        members.views_changed(user);
         if now.is_some() {
             told.insert(view, now);
             self.by_view.insert((view, user));
@@ -258,14 +268,13 @@ impl ViewMembers {
             told.remove(&view);
             self.by_view.remove(&(view, user));
         }
-        let Some(state) = state else { return true };
+        let Some(state) = state else { return };
         for session in &member.sessions {
             if session.keys.as_ref().is_none_or(|keys| keys.contains(state.key())) {
                 session.slots.put(view, state.clone());
                 metrics.views_delivered.inc();
             }
         }
-        true
     }
 }
 

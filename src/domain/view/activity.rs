@@ -129,7 +129,7 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
     let changed: Vec<&Row> = changed.into_iter().filter_map(|key| rows.get(key)).collect();
     txn.tell(Notice {
         views: changed.iter().map(|row| row.id).collect(),
-        visits: visits.keys().copied().collect(),
+        joins: visits.keys().copied().collect(),
         ..Notice::of(tenant.id)
     });
     grow(txn, tenant, &changed, now).await?;

@@ -55,7 +55,7 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
             let visits = rows.iter().map(|user| [(*user).into(), id.into(), position.into(), now.into()]).collect();
             let columns = [Column::UserId, Column::ViewId, Column::Position, Column::JoinedAt];
             insert(txn, columns, visits, Existing::Kept).await?;
-            txn.tell(Notice::visits(tenant.id, id, &rows));
+            txn.tell(Notice::joins(tenant.id, id, &rows));
             Ok(true)
         });
         is_joined = match tried {
@@ -138,10 +138,11 @@ async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit)
         let visited_at = Func::greatest([visited_at.into(), Expr::val(now)]);
         let look = Visits::update_of_user(user).filter(Column::ViewId.eq(row.id));
         let look = look.col_expr(Column::Position, position.into()).col_expr(Column::VisitedAt, visited_at.into());
-        if before.position < row.position {
+        let is_done = look.exec(txn).await?.rows_affected > 0;
+        if is_done && before.position < row.position {
             txn.tell(Notice::visits(tenant.id, row.id, &[user]));
         }
-        Ok(look.exec(txn).await?.rows_affected > 0)
+        Ok(is_done)
     })?;
     Ok(is_done.then_some((row, now)))
 }
@@ -156,7 +157,7 @@ async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Op
             return Ok(None);
         }
         raise(txn, vec![[user.into(), row.id.into(), row.position.into(), now.into(), now.into()]]).await?;
-        txn.tell(Notice::visits(tenant.id, row.id, &[user]));
+        txn.tell(Notice::joins(tenant.id, row.id, &[user]));
         Ok(Some((row, now)))
     })
 }

@@ -29,7 +29,7 @@ pub use crate::model::view::{Key, Unread, View};
 pub use activity::{Activity, record};
 pub use list::{Listing, VIEWS, after, check_keys, of, unread_of};
 pub use member::{By, join, leave, visit};
-pub use state::{PAIRS, Standing, ViewState, standings, states};
+pub use state::{PAIRS, ViewState, standings, states};
 pub use sweep::sweep;
 
 /// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.
@@ -54,6 +54,14 @@ struct Row {
 struct Visit {
     position: i64,
     visited_at: Option<Millis>,
+}
+
+/// Since when a user is in a view, how far it has come, and how far they have seen it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
+pub struct Standing {
+    joined_at: Millis,
+    position: i64,
+    visited: i64,
 }
 
 /// A view, and a user's visit to it if they are in it.

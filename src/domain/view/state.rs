@@ -4,23 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::{UserId, ViewId};
-use entity::prelude::{FromQueryResult, LIST};
+use entity::prelude::LIST;
 
-use super::{Key, Row, View, Visit, statement};
+use super::{Key, Row, Standing, View, Visit, statement};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::error::Result;
 
 /// Pairs of a user and a view that one statement looks for at the most.
 pub const PAIRS: usize = 2000;
-
-/// Since when a user is in a view, how far it has come, and how far they have seen it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
-pub struct Standing {
-    joined_at: Millis,
-    position: i64,
-    visited: i64,
-}
 
 /// A view as a user sees it, who may not be in it.
 #[derive(Clone, Debug)]

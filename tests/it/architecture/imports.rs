@@ -21,7 +21,7 @@ pub fn sources(folder: &str) -> BTreeMap<PathBuf, String> {
             waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).unwrap();
-            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let text = text.split("mod tests {").next().unwrap_or_default();
             let lines = text.lines().map(|line| without_strings(line.split("//").next().unwrap_or_default()));
             let text = lines.collect::<Vec<_>>().join("\n");
             sources.insert(path.strip_prefix(root).unwrap().to_owned(), text);

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
+use sea_orm::EntityTrait;
 use serde_json::{Value, json};
 use tidings::auth::Role;
 use tidings::domain::chore::Chore;
+use tidings::hub::Notice;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Kind, Listening, OVERVIEWS, PATIENCE, Socket, TestApp, VIEWS, on_every_database, with};
@@ -19,12 +21,23 @@ const TOTALS: &str = "subscription { overviewChanged { overview(cap: 99) { total
 pub async fn watch(app: &TestApp, node: &Listening, user: &str, query: &str, variables: Value) -> Socket {
     let before = app.app.metrics.subscriptions.get();
     let socket = Socket::subscribed(&node.address, &app.user(user).token, query, variables).await;
+    until_more_than(app, before).await;
+    socket
+}
+
+async fn until_more_than(app: &TestApp, subscriptions: i64) {
     let until = Instant::now() + PATIENCE;
-    while app.app.metrics.subscriptions.get() == before {
+    while app.app.metrics.subscriptions.get() == subscriptions {
         assert!(Instant::now() < until, "the subscription does not begin");
         sleep(Duration::from_millis(2)).await;
     }
-    socket
+}
+
+/// Subscribes to views on a socket that has one subscription, once the server has set it up.
+async fn also_views(app: &TestApp, socket: &mut Socket) {
+    let before = app.app.metrics.subscriptions.get();
+    socket.subscribe("2", VIEWS, json!({})).await;
+    until_more_than(app, before).await;
 }
 
 async fn leave(app: &TestApp, id: &str, users: &[&str]) {
@@ -58,9 +71,12 @@ async fn until_total(socket: &mut Socket, total: i64) -> Value {
 /// What the next overview counts, and how much of that in views.
 async fn next_totals(socket: &mut Socket) -> (i64, i64) {
     let overview = socket.data().await["overviewChanged"]["overview"].take();
-    let of_views =
-        overview["views"].as_array().into_iter().flatten().filter_map(|view| view["unread"]["count"].as_i64());
-    (overview["total"]["count"].as_i64().unwrap(), of_views.sum())
+    (overview["total"]["count"].as_i64().unwrap(), in_views(&overview))
+}
+
+/// How many are unread in the views that an overview shows.
+fn in_views(overview: &Value) -> i64 {
+    overview["views"].as_array().into_iter().flatten().filter_map(|view| view["unread"]["count"].as_i64()).sum()
 }
 
 on_every_database! {
@@ -160,6 +176,45 @@ on_every_database! {
         node.stop().await;
     }
 
+    async fn what_a_socket_is_told_of_views_its_next_overview_shows(app) {
+        app.admin().define_type("release").await;
+        join(app, "team", &["ada"]).await;
+        let node = app.listen().await;
+        let (ada, service) = (app.user("ada"), app.service());
+        let mut socket = watch(app, &node, "ada", TOTALS, json!({})).await;
+        also_views(app, &mut socket).await;
+        // How many are unread in the view, as the socket was told last of it.
+        let (mut of_view, mut of_overview) = (0, 0);
+        for round in 0..40 {
+            record(app, &[activity("team", None, "hi")]).await;
+            let overlapping = async {
+                sleep(Duration::from_millis(120)).await;
+                let message = service.message("release", "ada", "at the same time");
+                let visit = async {
+                    sleep(Duration::from_millis(round % 14)).await;
+                    visit(&ada, "team").await;
+                };
+                tokio::join!(message, visit);
+            };
+            let listening = async {
+                let mut is_told = false;
+                while !is_told || (of_view, of_overview) != (0, 0) {
+                    let event = socket.data().await;
+                    if let Some(unread) = event["viewChanged"]["unread"]["count"].as_i64() {
+                        of_view = unread;
+                        is_told |= unread == 1;
+                        continue;
+                    }
+                    of_overview = in_views(&event["overviewChanged"]["overview"]);
+                    assert!(!is_told || of_overview <= of_view, "{of_view} were told before: {event}");
+                }
+            };
+            tokio::join!(overlapping, listening);
+        }
+        drop(socket);
+        node.stop().await;
+    }
+
     async fn what_changes_in_views_all_the_time_keeps_nothing_else_from_being_shown(app) {
         app.admin().define_type("release").await;
         let chats = ["team", "other", "third"];
@@ -241,6 +296,23 @@ on_every_database! {
         assert_eq!(ben.view().await, seen("team", 0, ""));
         assert!(ada.is_silent(150).await, "ada was not in it");
         drop((ada, ben));
+        node.stop().await;
+    }
+
+    async fn who_was_told_that_they_left_is_not_told_again(app) {
+        join(app, "team", &["ada"]).await;
+        let node = app.listen().await;
+        let mut ada = watch(app, &node, "ada", VIEWS, json!({})).await;
+        record(app, &[activity("team", None, "1")]).await;
+        assert_eq!(ada.view().await, seen("team", 1, "1"));
+        let view = entity::view::Entity::find().one(&app.app.db.read).await.unwrap().unwrap();
+        let visit = entity::view_visit::Entity::find().one(&app.app.db.read).await.unwrap().unwrap();
+        leave(app, "team", &["ada"]).await;
+        assert_eq!(ada.view().await, seen("team", 0, ""));
+        // As by a notice that comes late, or again.
+        app.app.hub.tell(Notice::visits(view.tenant_id, view.id, &[visit.user_id]));
+        assert!(ada.is_silent(150).await, "it was told before");
+        drop(ada);
         node.stop().await;
     }
 

@@ -17,9 +17,11 @@ use crate::telemetry::metrics::Metrics;
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
 
 impl Members {
-    /// The views in a user's overviews may be others.
+    /// The views in a user's overviews are others, of which they are told next: no overview is to come after that that shows them as
+    /// they were.
     pub fn views_changed(&mut self, user: UserId) {
-        let Some(member) = self.users.get(&user) else { return };
+        let Some(member) = self.users.get_mut(&user) else { return };
+        member.overviews.iter_mut().for_each(OverviewSession::take_back);
         let is_known = member.overviews.iter().all(|session| session.known_upto().is_some());
         if is_known && !member.overviews.is_empty() {
             self.views_changed.insert(user);
@@ -147,6 +149,7 @@ mod tests {
     use std::sync::Arc;
 
     use entity::ids::Seq;
+    use futures_util::FutureExt;
 
     use super::*;
     use crate::domain::live::alike::tests::overview;
@@ -181,6 +184,29 @@ mod tests {
         assert_eq!(members.take_overviews(10, now).into_values().flatten().collect::<Vec<_>>(), [UserId(1)]);
         assert!(!members.anybody_has_changed(), "they are shown with it");
     }
+
+    #[test]
+    fn what_is_not_taken_yet_does_not_come_after_the_views_that_it_does_not_show() {
+        let (mut members, metrics, now) = (Members::default(), Metrics::default(), Instant::now());
+        let wishes = [Wish::default(), Wish { views: Some(5), ..Wish::default() }];
+        let slots = wishes.each_ref().map(|wish| {
+            let slot = Arc::new(Slot::new());
+            members.join(UserId(1), 0, Seq(0), Want::Overviews { wish: wish.clone(), slot: slot.clone() });
+            members.take_overviews(10, now);
+            members.show(&metrics, wish, overview(1, 5));
+            slot
+        });
+        members.views_changed(UserId(1));
+        assert_eq!(slots.each_ref().map(|slot| slot.take().now_or_never().is_some()), [true, false]);
+        members.take_views_changed(10, now + OVERVIEW_EVERY);
+        members.show_views(&metrics, UserId(1), 5, &Unread::default());
+        assert_eq!(slots.each_ref().map(|slot| slot.take().now_or_never().is_some()), [false, true], "it does then");
+        // Nor is the reason for which a session ends taken back.
+        members.refuse(&wishes[1], &[UserId(1)], "types", "has gone");
+        members.views_changed(UserId(1));
+        assert!(slots[1].take().now_or_never().is_some_and(|overview| overview.is_err()));
+    }
+
     #[test]
     fn an_overview_without_views_is_shown_with_those_that_have_some() {
         let (mut members, metrics, now) = (Members::default(), Metrics::default(), Instant::now());
