@@ -26,8 +26,21 @@ pub struct TestDatabase {
 impl Kind {
     /// A new, empty one; nothing where no server of the kind answers, which is a failure if all are asked for.
     pub async fn make(self) -> Option<TestDatabase> {
+        if self == Self::Sqlite {
+            return Some(sqlite());
+        }
+        let charset = if self == Self::Mysql { " CHARACTER SET utf8mb4" } else { "" };
+        let create = async |server: &DatabaseConnection, _: &str, name: &str| {
+            let create = format!("CREATE DATABASE {name}{charset}");
+            server.execute_unprepared(&create).await.expect("a new database comes");
+        };
+        self.make_by(create).await
+    }
+
+    /// One that this makes, of a server, its URL and a name for it.
+    pub async fn make_by(self, create: impl AsyncFnOnce(&DatabaseConnection, &str, &str)) -> Option<TestDatabase> {
         let base = match self {
-            Self::Sqlite => return Some(sqlite()),
+            Self::Sqlite => unreachable!("it has no server"),
             Self::Postgres => setting("TIDINGS_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432"),
             Self::Mysql => setting("TIDINGS_TEST_MYSQL", "mysql://root@127.0.0.1:3306"),
         };
@@ -49,8 +62,7 @@ impl Kind {
         let name = format!("tidings_test_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::SeqCst));
         let drop_first = format!("DROP DATABASE IF EXISTS {name}");
         server.execute_unprepared(&drop_first).await.expect("an old database goes");
-        let charset = if self == Self::Mysql { " CHARACTER SET utf8mb4" } else { "" };
-        server.execute_unprepared(&format!("CREATE DATABASE {name}{charset}")).await.expect("a new database comes");
+        create(&server, &base, &name).await;
         Some(TestDatabase { url: format!("{base}/{name}"), server: Some((server, name)), _folder: None })
     }
 }

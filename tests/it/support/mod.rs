@@ -7,6 +7,7 @@ pub mod relay;
 #[expect(dead_code, reason = "tests/chaos uses all of it")]
 mod server;
 mod socket;
+mod template;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -78,7 +79,7 @@ pub async fn with(kind: Kind, test: impl AsyncFnOnce(&TestApp)) {
 
 /// The same with a server that is not set up as usual.
 pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&TestApp)) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let mut settings = config(&database.url);
     change(&mut settings);
     let app = TestApp::configured(settings).await;
