@@ -74,11 +74,11 @@ impl OverviewSession {
         }
     }
 
-    /// The views in it are others than it shows: unless it was taken already, it is not shown any more.
-    pub fn take_back(&mut self) {
-        if self.wish.views.is_some() && self.slot.take_back(|overview| overview.is_ok()) {
-            self.is_shown = false;
-        }
+    /// The views in it are others than it shows: unless it was taken already, it is not shown any more. Whether it was not.
+    pub fn take_back(&mut self) -> bool {
+        let is_taken_back = self.wish.views.is_some() && self.slot.take_back(|overview| overview.is_ok());
+        self.is_shown &= !is_taken_back;
+        is_taken_back
     }
 
     /// Shows what is known, if that is not what was shown last. Whether it is not.

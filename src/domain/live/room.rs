@@ -3,7 +3,7 @@
 //! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
 //! does not wait for an announcement to all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -319,7 +319,8 @@ impl Room {
     /// nobody else waits for those.
     async fn deliver(&mut self, users: &[UserId]) -> Result<()> {
         let (end, held) = sync::those_free(&self.app, &self.tenant, users).await?;
-        self.members.hold(&held, Instant::now());
+        let held: HashSet<UserId> = held.into_iter().collect();
+        self.members.hold(users, &held, Instant::now());
         let users: Vec<UserId> = users.iter().copied().filter(|user| !held.contains(user)).collect();
         // Where other nodes cannot tell what they do, nothing is known for certain.
         let counts = self.app.hub.has_bus() || self.app.db.backend() == DbBackend::Sqlite;

@@ -1,8 +1,11 @@
 //! Two nodes over one database, whose sessions hear of everything wherever it was done.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use sea_orm::ConnectionTrait;
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::views::watch;
 use crate::support::{Kind, OVERVIEWS, Redis, Socket, TestApp, VIEWS, everyone};
@@ -92,6 +95,37 @@ async fn the_bus_may_go(one: &TestApp, other: &TestApp, redis: &mut Redis) {
     drop((items, overview, views));
     here.stop().await;
     there.stop().await;
+}
+
+/// Both nodes have something to read for the same users whenever something is announced, and one of them finds their rows held.
+#[tokio::test]
+async fn who_is_on_two_nodes_is_shown_overviews_on_both_all_the_time() {
+    two_nodes(Kind::Postgres, None, async |one: &TestApp, other: &TestApp| {
+        let (here, there) = (one.listen().await, other.listen().await);
+        let mut sockets = Vec::new();
+        for user in ["ada", "bob", "cyd"] {
+            for node in [&here, &there] {
+                let mut socket = Socket::subscribed(&node.address, &one.user(user).token, OVERVIEWS, json!({})).await;
+                socket.until_unread(0).await;
+                sockets.push(socket);
+            }
+        }
+        for number in 0..60 {
+            one.service().announce("release", everyone(), &format!("{number}")).await;
+            sleep(Duration::from_millis(60)).await;
+        }
+        for socket in &mut sockets {
+            let mut shown = 1;
+            while socket.data().await["overviewChanged"]["overview"]["unread"]["count"] != 60 {
+                shown += 1;
+            }
+            assert!(shown >= 20, "one shows {shown} times what 60 announcements change");
+        }
+        drop(sockets);
+        here.stop().await;
+        there.stop().await;
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod overviews;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ use crate::domain::inbox::Item;
 use crate::error::Error;
 use crate::telemetry::metrics::Metrics;
 
-/// After which rows that somebody holds are tried again.
-const AGAIN: Duration = Duration::from_millis(250);
+/// After which rows that somebody holds are tried again: at first soon, since most are held for one statement, then later each time.
+const AGAIN: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);
 
 /// Whatever may have been told, what everybody listens to, and their overviews, are read once in so many seconds.
 ///
@@ -45,8 +46,8 @@ pub(super) struct Members {
     views_changed: HashSet<UserId>,
     /// It is known to be another.
     counted: HashSet<UserId>,
-    /// Somebody holds their rows: when there is news for them again.
-    held: HashMap<UserId, Instant>,
+    /// Somebody holds their rows.
+    held: HashMap<UserId, Held>,
     alike: Alike,
     turn: i64,
 }
@@ -62,6 +63,14 @@ struct Member {
     delivered: Seq,
     /// No overview before this instant.
     rests_until: Option<Instant>,
+}
+
+/// When there is news again for somebody whose rows are held, and no overview before that.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    until: Instant,
+    /// After which that is, if they still are then.
+    patience: Duration,
 }
 
 #[derive(Debug)]
@@ -238,7 +247,8 @@ impl Members {
     }
 
     fn rests_until(&self, user: UserId) -> Option<Instant> {
-        self.users.get(&user)?.rests_until
+        let shown = self.users.get(&user).and_then(|member| member.rests_until);
+        shown.max(self.held.get(&user).map(|held| held.until))
     }
 
     pub fn take_unknown(&mut self, most: usize) -> Vec<UserId> {
@@ -315,22 +325,29 @@ impl Members {
         }
     }
 
-    /// Somebody holds their rows: nobody else in the room waits for them. There is news for them a moment later, and no overview before that.
-    pub fn hold(&mut self, users: &[UserId], now: Instant) {
-        for &user in users {
-            let Some(member) = self.users.get_mut(&user) else { continue };
-            member.rests_until = Some(now + AGAIN);
-            self.held.insert(user, now + AGAIN);
+    /// Of these, somebody holds the rows of some: nobody else in the room waits for them. There is news for them a moment later.
+    pub fn hold(&mut self, users: &[UserId], held: &HashSet<UserId>, now: Instant) {
+        if held.is_empty() && self.held.is_empty() {
+            return;
+        }
+        for user in users.iter().filter(|user| self.users.contains_key(user)) {
+            if !held.contains(user) {
+                self.held.remove(user);
+                continue;
+            }
+            let patience = self.held.get(user).map_or(AGAIN.start, |before| before.patience);
+            let next = (2 * patience).min(AGAIN.end);
+            self.held.insert(*user, Held { until: now + patience, patience: next });
         }
     }
 
     /// When the first of them are tried again.
     pub fn next_held(&self) -> Option<Instant> {
-        self.held.values().min().copied()
+        self.held.values().map(|held| held.until).min()
     }
 
     /// Tries those again whose moment has come.
     pub fn release(&mut self, now: Instant) {
-        self.named.extend(self.held.extract_if(|_, at| *at <= now).map(|(user, _)| user));
+        self.named.extend(self.held.iter().filter(|(_, held)| held.until <= now).map(|(user, _)| *user));
     }
 }

@@ -21,7 +21,11 @@ impl Members {
     /// they were.
     pub fn views_changed(&mut self, user: UserId) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        member.overviews.iter_mut().for_each(OverviewSession::take_back);
+        let taken_back = member.overviews.iter_mut().fold(0, |many, session| many + u32::from(session.take_back()));
+        if taken_back > 0 {
+            // It is shown at once instead: whoever takes it slowly would hardly ever find one.
+            member.rests_until = None;
+        }
         let is_known = member.overviews.iter().all(|session| session.known_upto().is_some());
         if is_known && !member.overviews.is_empty() {
             self.views_changed.insert(user);
@@ -93,10 +97,11 @@ impl Members {
     }
 
     pub(super) fn show_counted(&mut self, metrics: &Metrics, user: UserId, now: Instant) {
+        let rests_until = self.rests_until(user);
         let Some(member) = self.users.get_mut(&user) else { return };
         // What is known of the views may be older than what was told of them.
         let is_to_be_read = self.changed.contains(&user) || self.views_changed.contains(&user);
-        if is_to_be_read || member.rests_until.is_some_and(|until| until > now) {
+        if is_to_be_read || rests_until.is_some_and(|until| until > now) {
             return;
         }
         self.counted.remove(&user);
@@ -198,13 +203,36 @@ mod tests {
         });
         members.views_changed(UserId(1));
         assert_eq!(slots.each_ref().map(|slot| slot.take().now_or_never().is_some()), [true, false]);
-        members.take_views_changed(10, now + OVERVIEW_EVERY);
+        assert_eq!(members.take_views_changed(10, now).len(), 1, "it does not rest");
         members.show_views(&metrics, UserId(1), 5, &Unread::default());
         assert_eq!(slots.each_ref().map(|slot| slot.take().now_or_never().is_some()), [false, true], "it does then");
         // Nor is the reason for which a session ends taken back.
         members.refuse(&wishes[1], &[UserId(1)], "types", "has gone");
         members.views_changed(UserId(1));
         assert!(slots[1].take().now_or_never().is_some_and(|overview| overview.is_err()));
+    }
+
+    #[test]
+    fn whose_rows_were_held_is_shown_as_soon_as_they_are_free() {
+        let (mut members, metrics, mut now) = (Members::default(), Metrics::default(), Instant::now());
+        members.join(UserId(1), 0, Seq(0), Want::Overviews { wish: Wish::default(), slot: Arc::new(Slot::new()) });
+        members.take_overviews(10, now);
+        members.show(&metrics, &Wish::default(), overview(1, 5));
+        let unread = Overview { unread: Count::of(1, None), ..overview(1, 6) };
+        members.users.get_mut(&UserId(1)).unwrap().overviews[0].read(Arc::new(unread));
+        members.counted.insert(UserId(1));
+        now += OVERVIEW_EVERY;
+        for millis in [10, 20, 40, 80, 160, 250, 250] {
+            members.hold(&[UserId(1)], &HashSet::from([UserId(1)]), now);
+            members.show_rested(&metrics, now);
+            now += Duration::from_millis(millis);
+            assert_eq!(members.next_held(), Some(now));
+        }
+        members.hold(&[UserId(1)], &HashSet::from([UserId(1)]), now);
+        assert_eq!(metrics.overviews_delivered.get(), 1);
+        members.hold(&[UserId(1)], &HashSet::new(), now);
+        members.show_rested(&metrics, now);
+        assert_eq!((metrics.overviews_delivered.get(), members.next_held()), (2, None));
     }
 
     #[test]
