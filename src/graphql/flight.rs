@@ -1,5 +1,6 @@
 //! A request on its way from the guard to its answer: what is counted and traced of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -61,7 +62,7 @@ pub struct Flight {
     tenant: Option<TenantId>,
     operation: Operation,
     began_at: Instant,
-    code: String,
+    code: Cow<'static, str>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -77,7 +78,7 @@ impl Flight {
         if passes {
             app.metrics.in_flight.inc();
         }
-        let code = "CANCELLED".into();
+        let code = Cow::Borrowed("CANCELLED");
         let tenant = viewer.map(|viewer| viewer.tenant.id);
         Self { app: app.clone(), tenant, operation, began_at, code, _permit: passes.then_some(permit) }
     }
@@ -95,9 +96,9 @@ impl Flight {
     }
 
     /// It is not executed after all, for what this code says.
-    pub fn ended(&mut self, code: impl Into<String>) {
+    pub fn ended(&mut self, code: impl Into<Cow<'static, str>>) {
         self.code = code.into();
-        Span::current().record("code", self.code.as_str());
+        Span::current().record("code", &*self.code);
     }
 }
 
@@ -109,7 +110,7 @@ impl Drop for Flight {
             app.metrics.in_flight.dec();
         } else if code == "CANCELLED" {
             // A subscription ends when its client goes away: that is no failure.
-            "OK".clone_into(code);
+            *code = "OK".into();
         }
         app.metrics.answered(&operation.name, operation.kind(), code, is_short.then(|| began_at.elapsed()));
         count(app, *tenant, code);

@@ -26,7 +26,7 @@ const KINDS: [Kind; 2] = [Kind::Postgres, Kind::Mysql];
 /// As many nodes as wanted over a database of their own, with a board on a Redis of their own, once they believe it.
 async fn with_nodes<const N: usize>(kind: Kind, test: impl AsyncFnOnce(&[TestApp; N], &mut Redis)) {
     let Some(mut redis) = Redis::start().await else { return };
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let mut settings = config(&database.url);
     settings.redis_url = Some(redis.url());
     settings.board = true;

@@ -12,6 +12,7 @@ mod federation;
 mod filters;
 mod fragments;
 mod limits;
+mod memory;
 mod merging;
 mod polls;
 mod rate;

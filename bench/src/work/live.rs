@@ -36,6 +36,10 @@ const SENT: usize = 300;
 const ANNOUNCEMENTS: usize = 10;
 const APART: Duration = Duration::from_millis(200);
 
+/// People do not come in the order in which their accounts were made: each is so many accounts after the one before. It has no divisor
+/// in common with a size.
+const STRIDE: usize = 2711;
+
 /// Sessions that are opened at the same time.
 const AT_ONCE: usize = 64;
 
@@ -121,7 +125,10 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
     let alone = machine::memory(server.pid())?;
     let board = Arc::new(Board::new(size));
     let open = |user| Session::open(server.address, tenant, user, board.clone());
-    let sessions = stream::iter((0..size).map(open)).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
+    let sessions = stream::iter((0..size).map(|place| open(place * STRIDE % size)))
+        .buffer_unordered(AT_ONCE)
+        .try_collect::<Vec<_>>()
+        .await?;
     let following = stream::iter(sessions.into_iter().map(|session| session.follow(want))).buffer_unordered(AT_ONCE);
     let tasks = following.try_collect::<Vec<_>>().await?;
     settle(&server, &service).await?;

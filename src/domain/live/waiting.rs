@@ -1,16 +1,17 @@
 //! Users who wait for their turn.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::iter::from_fn;
 
 use entity::ids::UserId;
 
 /// Each of them once. Who comes again comes after all who wait already: however often there is something for some, it comes to
-/// everybody.
+/// everybody. Of those who wait alike, neighbours go together, for their rows are neighbours, too.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    now: HashSet<UserId>,
+    now: BTreeSet<UserId>,
     /// Those who came while there were others.
-    next: HashSet<UserId>,
+    next: BTreeSet<UserId>,
 }
 
 impl Waiting {
@@ -34,10 +35,10 @@ impl Waiting {
     }
 
     pub fn take(&mut self, most: usize) -> Vec<UserId> {
-        let mut taken: Vec<UserId> = self.now.extract_if(|_| true).take(most).collect();
+        let mut taken: Vec<UserId> = from_fn(|| self.now.pop_first()).take(most).collect();
         if self.now.is_empty() {
             std::mem::swap(&mut self.now, &mut self.next);
-            taken.extend(self.now.extract_if(|_| true).take(most - taken.len()));
+            taken.extend(from_fn(|| self.now.pop_first()).take(most - taken.len()));
         }
         taken
     }
@@ -45,6 +46,8 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]

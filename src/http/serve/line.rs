@@ -144,7 +144,7 @@ impl Line {
     /// So many bytes were read, of which some may begin a request; `false` where a socket has sent too many without a message.
     pub fn has_read(&self, count: usize, says: bool) -> bool {
         let read = self.read.fetch_add(count as u64, Relaxed) + count as u64;
-        if self.is_upgraded.load(Relaxed) {
+        if self.is_upgraded() {
             return read - self.heard.load(Relaxed) <= UNHEARD_BYTES;
         }
         if says && self.under_way.load(Relaxed) == 0 && self.speaks_since.load(Relaxed) == 0 {
@@ -168,6 +168,11 @@ impl Line {
     pub fn upgraded(&self) {
         self.heard();
         self.is_upgraded.store(true, Relaxed);
+    }
+
+    /// Whether it is.
+    pub fn is_upgraded(&self) -> bool {
+        self.is_upgraded.load(Relaxed)
     }
 
     /// How many bytes came since a message was heard the last time.
@@ -202,13 +207,13 @@ impl Line {
     /// Where in the order of those at rest it is; nothing where it is not at rest.
     pub fn rest(&self) -> Option<u64> {
         let is_busy = self.is_asked() || self.stuck_since.load(Relaxed) > 0;
-        let has_left = self.is_upgraded.load(Relaxed) || self.word() == Word::End;
+        let has_left = self.is_upgraded() || self.word() == Word::End;
         (!is_busy && !has_left).then(|| self.rest.load(Relaxed))
     }
 
     /// Looks whether it has to go, and says why when it has just been told so.
     pub fn look(&self) -> Option<&'static str> {
-        if self.is_upgraded.load(Relaxed) {
+        if self.is_upgraded() {
             return None;
         }
         let (now, patience) = (self.hand.now(), self.hand.patience);

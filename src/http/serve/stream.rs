@@ -27,6 +27,8 @@ fn tune(_io: &TcpStream) {}
 pub struct Stream {
     io: TcpStream,
     line: Arc<Line>,
+    /// A socket looks after itself: nobody asks its line when something was written.
+    is_socket: bool,
     _place: Place,
 }
 
@@ -35,11 +37,13 @@ impl Stream {
         // What is small goes out at once, rather than when what went before it was acknowledged.
         let _ = io.set_nodelay(true);
         tune(&io);
-        Self { io, line, _place: place }
+        Self { io, line, is_socket: false, _place: place }
     }
 
     fn written<T>(&self, written: Poll<T>) -> Poll<T> {
-        self.line.has_written(written.is_pending());
+        if !self.is_socket {
+            self.line.has_written(written.is_pending());
+        }
         written
     }
 }
@@ -55,7 +59,9 @@ impl AsyncRead for Stream {
         let read = &buffer.filled()[before..];
         // Between requests there may be an empty line or two (RFC 9112, section 2.2).
         let says = read.iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
-        if self.line.has_read(read.len(), says) {
+        let is_right = self.line.has_read(read.len(), says);
+        self.is_socket = self.line.is_upgraded();
+        if is_right {
             return Poll::Ready(Ok(()));
         }
         Poll::Ready(Err(io::Error::other("too many fragments without a message")))

@@ -4,12 +4,13 @@
 //! One task a socket. What it waits for besides its client are its operations, the end of its token, and the end of
 //! the server.
 
+mod bell;
 mod client;
 mod close;
 mod message;
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -35,6 +36,7 @@ use super::{cors, observe};
 use crate::error::{Error, Result};
 use crate::graphql::{Allowance, Bucket};
 use crate::model::actor::Origin;
+use bell::Bell;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
 use message::{Output, Received, complete, error, next};
@@ -108,6 +110,8 @@ struct Connection {
     /// From what kind of address it comes.
     origin: Origin,
     operations: StreamMap<String, BoxStream<'static, Output>>,
+    /// For whatever is not to be told.
+    bell: Bell,
     /// Until somebody shows a token, whose session it then is.
     place: Option<Place>,
     client: Option<Client>,
@@ -148,6 +152,7 @@ impl Connection {
             line,
             origin,
             operations,
+            bell: Bell::new(),
             place: Some(place),
             client: None,
             heard_at,
@@ -180,10 +185,13 @@ impl Connection {
         tokio::pin!(stopped, wake);
         let mut was_told = false;
         loop {
-            let patience = self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER };
-            let limit = self.client.as_ref().map_or(begin_by, |client| client.expires_at);
-            if wake.deadline() != limit.min(patience) {
-                wake.as_mut().reset(limit.min(patience));
+            // Of what it was told nothing becomes of that.
+            if !was_told {
+                let until = self.limit(begin_by).min(self.patience());
+                if wake.deadline() != until {
+                    wake.as_mut().reset(until);
+                    self.bell.ring();
+                }
             }
             let next = self.next(was_told, wake.as_mut(), stopped.as_mut()).await;
             was_told = matches!(next, Next::Told(_));
@@ -196,7 +204,7 @@ impl Connection {
                 }
                 Next::Heard(Some(Err(_)) | None) => Err(None),
                 Next::Woken => match self.client {
-                    _ if limit > Instant::now() => self.ping().await,
+                    _ if self.limit(begin_by) > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
                     Some(_) => end(Close::Forbidden, "the token has expired"),
                 },
@@ -206,6 +214,16 @@ impl Connection {
                 return ending;
             }
         }
+    }
+
+    /// How long it may go on as it is.
+    fn limit(&self, begin_by: Instant) -> Instant {
+        self.client.as_ref().map_or(begin_by, |client| client.expires_at)
+    }
+
+    /// How long the client may be silent.
+    fn patience(&self) -> Instant {
+        self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER }
     }
 
     /// What comes first: mostly, that there is something to be told, for which nothing else is looked at. But a client who was just told
@@ -220,14 +238,17 @@ impl Connection {
             if !was_told && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx) {
                 return Poll::Ready(Next::Told(first));
             }
-            if wake.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Next::Woken);
-            }
-            if stopped.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Next::Stopped);
-            }
-            if let Poll::Ready(message) = self.socket.poll_next_unpin(cx) {
-                return Poll::Ready(Next::Heard(message));
+            let elsewhere = self.bell.poll(cx, |cx| {
+                if wake.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Next::Woken);
+                }
+                if stopped.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Next::Stopped);
+                }
+                self.socket.poll_next_unpin(cx).map(Next::Heard)
+            });
+            if elsewhere.is_ready() {
+                return elsewhere;
             }
             if was_told && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx) {
                 return Poll::Ready(Next::Told(first));
@@ -358,5 +379,11 @@ impl Connection {
 }
 
 async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
-    timeout(WRITE_WITHIN, writing).await.map_err(|_| None)?.map_err(|_| None)
+    let mut writing = pin!(writing);
+    // There is mostly room for it, and so no need of a timer.
+    let written = match poll_immediate(writing.as_mut()).await {
+        Some(written) => written,
+        None => timeout(WRITE_WITHIN, writing).await.map_err(|_| None)?,
+    };
+    written.map_err(|_| None)
 }

@@ -167,7 +167,7 @@ on_every_database! {
 
 /// A real server, killed again and again while things fall due: each goes out once, also what was overdue at start-up.
 async fn survives_kill(kind: Kind) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let app = TestApp::start(&database.url).await;
     app.admin().define_type("news").await;
     let (service, reader) = (app.service().token.clone(), app.user("ada").token.clone());

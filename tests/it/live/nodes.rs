@@ -14,7 +14,7 @@ use crate::view::{LEAVE, activity, join, key, record, visit};
 
 /// Two nodes, with or without a bus between them that is under the test's control.
 async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let start = async || TestApp::start_with(&database.url, |config| config.redis_url = redis.map(Redis::url)).await;
     let (one, other) = (start().await, start().await);
     one.admin().define_type("release").await;
@@ -154,7 +154,7 @@ async fn two_nodes_on_mysql_and_redis_hear_each_other_with_and_without_redis() {
 }
 
 async fn two_nodes_that_lose(kind: Kind, redis: &mut Redis) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let url = redis.url();
     let start = async || TestApp::start_with(&database.url, |config| config.redis_url = Some(url.clone())).await;
     let (one, other) = (start().await, start().await);

@@ -130,7 +130,7 @@ const EACH: usize = 40;
 /// Eight senders go on through a `kill -9`, each trying again what was not acknowledged, under its key; a client goes on
 /// too, resuming from its last cursor. It must see everything once, and in the order of the inbox.
 async fn survives_a_kill(kind: Kind) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let mut server = Process::start(&database.url).await;
     let (admin, ada) = (token("operator", Role::Admin), token("ada", Role::User));
     let define = "mutation { saveMessageType(input: { code: \"release\", title: \"Releases\" }) { code } }";

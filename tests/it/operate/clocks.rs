@@ -40,7 +40,7 @@ async fn message(by: &Actor<'_>, title: &str, further: Value) -> Value {
 
 /// Runs a test with a node whose clock is right and one whose clock is off by so much.
 async fn with_two(kind: Kind, off: TimeDelta, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let right = TestApp::at(config(&database.url), Clock::System).await;
     let wrong = TestApp::at(config(&database.url), Clock::skewed(off)).await;
     test(&right, &wrong).await;

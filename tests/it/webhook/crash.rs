@@ -64,7 +64,7 @@ async fn kill_some(app: &TestApp, nodes: &[RwLock<Process>], kills: usize, done:
 }
 
 async fn survives_kill(kind: Kind) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let kills = crate::model::setting("TIDINGS_TEST_KILLS").map_or(KILLS, |kills| kills.try_into().unwrap());
     let app = TestApp::start(&database.url).await;
     app.admin().define_type("news").await;

@@ -33,7 +33,7 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 async fn lets_go(kind: Kind, answer: Answered) {
-    let Some(database) = kind.make().await else { return };
+    let Some(database) = kind.migrated().await else { return };
     let app = TestApp::start(&database.url).await;
     app.admin().define_type("news").await;
     let receiver = Receiver::start().await;

@@ -107,7 +107,7 @@ async fn one_bucket(nodes: [&TestApp; 2], name: &str) {
 #[tokio::test]
 async fn nodes_share_a_callers_rate_in_redis_and_count_alone_while_it_is_away() {
     let Some(mut redis) = Redis::start().await else { return };
-    let Some(database) = Kind::Postgres.make().await else { return };
+    let Some(database) = Kind::Postgres.migrated().await else { return };
     let url = redis.url();
     let start = async || {
         let change = |settings: &mut Config| {

@@ -21,10 +21,11 @@ impl Members {
     /// they were.
     pub fn views_changed(&mut self, user: UserId) {
         let Some(member) = self.users.get_mut(&user) else { return };
-        let taken_back = member.overviews.iter_mut().fold(0, |many, session| many + u32::from(session.take_back()));
-        if taken_back > 0 {
-            // It is shown at once instead: whoever takes it slowly would hardly ever find one.
-            member.rests_until = None;
+        for session in &mut member.overviews {
+            if session.take_back() {
+                // It is shown at once instead: whoever takes it slowly would hardly ever find one.
+                member.rests_until = None;
+            }
         }
         let is_known = member.overviews.iter().all(|session| session.known_upto().is_some());
         if is_known && !member.overviews.is_empty() {
