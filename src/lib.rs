@@ -6,7 +6,6 @@
 pub mod clock;
 pub mod config;
 pub mod error;
-pub mod memory;
 pub mod telemetry;
 
 // Databases that belong to somebody else, which rules read.

@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser};
 use command::Command;
 use tidings::config::{self, FilesConfig, LogConfig, NotFound};
 use tidings::error::Error;
-use tidings::{memory, telemetry};
+use tidings::telemetry;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -29,7 +29,6 @@ struct Tidings {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    memory::hold_huge_pages_back();
     let given = std::env::args_os().collect();
     let arguments = match config::with_files(&Tidings::command(), given, &|name| std::env::var_os(name)) {
         Ok(all) => match Tidings::try_parse_from(all) {

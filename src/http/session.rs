@@ -13,7 +13,6 @@ use crate::app::App;
 use crate::auth::Claims;
 use crate::error::{Error, Result};
 use crate::graphql::{Viewer, Who};
-use crate::memory::allow_huge_pages;
 
 /// How long sessions take to leave, one after the other, so that not all come back at once.
 const SPREAD: Duration = Duration::from_secs(3);
@@ -34,9 +33,6 @@ struct Inner {
     is_draining: AtomicBool,
     is_stopping: watch::Sender<bool>,
 }
-
-/// With so many of them, memory comes in huge pages.
-const MANY: u32 = 500;
 
 /// The least that newcomers may have.
 const NEWCOMERS: u32 = 10;
@@ -81,9 +77,6 @@ impl Sessions {
             return Err(Error::Unavailable(format!("this node has {most} sessions already")));
         }
         app.metrics.sessions.inc();
-        if *count.borrow() >= MANY {
-            allow_huge_pages();
-        }
         Ok(Place { sessions: self.clone(), is_newcomers: false })
     }
 

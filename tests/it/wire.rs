@@ -12,7 +12,6 @@ mod federation;
 mod filters;
 mod fragments;
 mod limits;
-mod memory;
 mod merging;
 mod polls;
 mod rate;
