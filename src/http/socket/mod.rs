@@ -185,7 +185,7 @@ impl Connection {
         tokio::pin!(stopped, wake);
         let mut was_told = false;
         loop {
-            // Of what it was told nothing becomes of that.
+            // What it is told changes nothing of when it wakes.
             if !was_told {
                 let until = self.limit(begin_by).min(self.patience());
                 if wake.deadline() != until {

@@ -80,14 +80,9 @@ impl Process {
 
     /// Bytes of memory that it has.
     pub fn memory(&self) -> u64 {
-        self.status("VmRSS").trim_end_matches(" kB").parse::<u64>().expect("it is a number") * 1024
-    }
-
-    /// What Linux says of it under this name.
-    pub fn status(&self, name: &str) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs on Linux");
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.unwrap_or_else(|| panic!("it says no {name}")).trim().to_owned()
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says what it has");
+        resident.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") * 1024
     }
 
     /// Whether `tidings doctor` is content, and what it says.
