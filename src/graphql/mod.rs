@@ -51,8 +51,9 @@ use async_graphql::{
     MergedObject, MergedSubscription, Positioned, Request, Response, SDLExportOptions, Schema as AsyncGraphqlSchema,
     ValidationMode,
 };
-use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
+use futures_util::future::Either;
+use futures_util::stream::{self, Stream};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
@@ -286,14 +287,14 @@ impl Schema {
     /// The answers to a subscription of a caller that was admitted, or the one to anything else.
     ///
     /// A panic ends the stream with an error. The time limit is not for subscriptions.
-    pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Answer> {
+    pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> impl Stream<Item = Answer> + Send + use<> {
         let schema = self.clone();
         if admitted.operation.kind != OperationType::Subscription {
             let budget = self.budget(Some(&viewer));
             let answer = async move { Answer::Executed(Box::new(schema.run(Some(viewer), admitted).await), budget) };
-            return stream::once(answer.in_current_span()).boxed();
+            return Either::Left(stream::once(answer.in_current_span().boxed()));
         }
-        self.events.clone().answers(self.library.clone(), viewer, admitted)
+        Either::Right(self.events.clone().answers(self.library.clone(), viewer, admitted))
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a room hands to a session: never waits for it, and never grows without bound.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::hash::Hash;
+use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use crate::error::Error;
 
@@ -13,12 +14,50 @@ use crate::error::Error;
 /// Past this it is told to resume from its cursor; it never holds anybody else up.
 pub const BACKLOG: usize = 256;
 
+/// What a room puts things into, and one session, and no other, takes them out of. The waker of the session stands beside them: where there are
+/// many sessions all of that is cold, and is fetched at once.
+#[derive(Debug)]
+struct Shared<S>(Mutex<(S, Option<Waker>)>);
+
+impl<S> Shared<S> {
+    fn new(state: S) -> Self {
+        Self(Mutex::new((state, None)))
+    }
+
+    /// Changes what is there, of which nothing is new.
+    fn change<T>(&self, change: impl FnOnce(&mut S) -> T) -> T {
+        change(&mut self.0.lock().0)
+    }
+
+    /// Puts something new there, and wakes the session if it waits.
+    fn put<T>(&self, put: impl FnOnce(&mut S) -> T) -> T {
+        let mut shared = self.0.lock();
+        let (state, waits) = &mut *shared;
+        let (done, waits) = (put(state), waits.take());
+        drop(shared);
+        if let Some(session) = waits {
+            session.wake();
+        }
+        done
+    }
+
+    /// What is taken from what is there, as soon as there is something.
+    async fn take<T>(&self, take: impl Fn(&mut S) -> Option<T>) -> T {
+        poll_fn(|cx| {
+            let (state, waits) = &mut *self.0.lock();
+            let taken = take(state);
+            if taken.is_none() {
+                waits.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
+            }
+            taken.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
 /// A queue of a bounded length.
 #[derive(Debug)]
-pub struct Mailbox<T> {
-    state: Mutex<State<T>>,
-    arrived: Notify,
-}
+pub struct Mailbox<T>(Shared<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
@@ -58,110 +97,92 @@ impl End {
 impl<T> Mailbox<T> {
     /// For a session that begins by replaying.
     pub fn new() -> Self {
-        Self { state: Mutex::new(State { queue: VecDeque::new(), phase: Phase::Replaying }), arrived: Notify::new() }
+        Self(Shared::new(State { queue: VecDeque::new(), phase: Phase::Replaying }))
     }
 
     /// Puts one in; false when that was one too many for a live session, which then ends.
     pub fn put(&self, value: T) -> bool {
-        let mut state = self.state.lock();
-        match state.phase {
-            Phase::Outrun => return true,
-            Phase::Ended(_) => return false,
-            Phase::Replaying | Phase::Live if state.queue.len() < BACKLOG => state.queue.push_back(value),
-            Phase::Replaying => {
-                state.phase = Phase::Outrun;
-                state.queue.clear();
+        self.0.put(|state| {
+            match state.phase {
+                Phase::Outrun | Phase::Ended(_) => {}
+                Phase::Replaying | Phase::Live if state.queue.len() < BACKLOG => state.queue.push_back(value),
+                Phase::Replaying => {
+                    state.phase = Phase::Outrun;
+                    state.queue.clear();
+                }
+                Phase::Live => state.phase = Phase::Ended(End::TooSlow),
             }
-            Phase::Live => state.phase = Phase::Ended(End::TooSlow),
-        }
-        let is_kept = !matches!(state.phase, Phase::Ended(_));
-        drop(state);
-        self.arrived.notify_one();
-        is_kept
+            !matches!(state.phase, Phase::Ended(_))
+        })
     }
 
     /// Ends the replay; false where it must go on, for something was dropped meanwhile.
     pub fn go_live(&self) -> bool {
-        let mut state = self.state.lock();
-        match state.phase {
-            Phase::Outrun => {
-                state.phase = Phase::Replaying;
-                return false;
-            }
-            Phase::Replaying => state.phase = Phase::Live,
-            Phase::Live | Phase::Ended(_) => {}
-        }
-        true
+        self.0.change(|state| {
+            let is_over = state.phase != Phase::Outrun;
+            state.phase = match state.phase {
+                Phase::Outrun => Phase::Replaying,
+                Phase::Replaying => Phase::Live,
+                other => other,
+            };
+            is_over
+        })
     }
 
     /// Nothing more comes, and what was not taken is dropped.
     pub fn end(&self, why: End) {
-        let mut state = self.state.lock();
-        state.queue.clear();
-        state.phase = Phase::Ended(why);
-        drop(state);
-        self.arrived.notify_one();
+        self.0.put(|state| {
+            state.queue.clear();
+            state.phase = Phase::Ended(why);
+        });
     }
 
     /// The next one, as soon as it is there.
     pub async fn take(&self) -> Result<T, End> {
-        loop {
-            {
-                let mut state = self.state.lock();
+        self.0
+            .take(|state| {
                 if let Some(value) = state.queue.pop_front() {
-                    return Ok(value);
+                    return Some(Ok(value));
                 }
                 state.queue.shrink_to_fit();
-                if let Phase::Ended(why) = state.phase {
-                    return Err(why);
+                match state.phase {
+                    Phase::Ended(why) => Some(Err(why)),
+                    _ => None,
                 }
-            }
-            self.arrived.notified().await;
-        }
+            })
+            .await
     }
 }
 
 /// Room for the newest value alone.
 #[derive(Debug)]
-pub struct Slot<T> {
-    value: Mutex<Option<T>>,
-    arrived: Notify,
-}
+pub struct Slot<T>(Shared<Option<T>>);
 
 impl<T> Slot<T> {
     /// With nothing in it.
     pub fn new() -> Self {
-        Self { value: Mutex::new(None), arrived: Notify::new() }
+        Self(Shared::new(None))
     }
 
     /// Puts one in, in place of any that was not taken.
     pub fn put(&self, value: T) {
-        *self.value.lock() = Some(value);
-        self.arrived.notify_one();
+        self.0.put(|newest| *newest = Some(value));
     }
 
     /// Takes the one out that was not taken, if it is one of these. Whether it was there.
     pub fn take_back(&self, is_of_these: impl FnOnce(&mut T) -> bool) -> bool {
-        self.value.lock().take_if(is_of_these).is_some()
+        self.0.change(|newest| newest.take_if(is_of_these).is_some())
     }
 
     /// The newest one, as soon as it is there.
     pub async fn take(&self) -> T {
-        loop {
-            if let Some(value) = self.value.lock().take() {
-                return value;
-            }
-            self.arrived.notified().await;
-        }
+        self.0.take(Option::take).await
     }
 }
 
 /// Room for the newest value of each key.
 #[derive(Debug)]
-pub struct Slots<K, V> {
-    values: Mutex<Values<K, V>>,
-    arrived: Notify,
-}
+pub struct Slots<K, V>(Shared<Values<K, V>>);
 
 #[derive(Debug)]
 struct Values<K, V> {
@@ -174,49 +195,79 @@ struct Values<K, V> {
 impl<K: Copy + Eq + Hash, V> Slots<K, V> {
     /// With nothing in it.
     pub fn new() -> Self {
-        let values = Values { newest: HashMap::new(), order: VecDeque::new(), end: None };
-        Self { values: Mutex::new(values), arrived: Notify::new() }
+        Self(Shared::new(Values { newest: HashMap::new(), order: VecDeque::new(), end: None }))
     }
 
     /// Puts one in, in place of any of the same key that was not taken.
     pub fn put(&self, key: K, value: V) {
-        let mut values = self.values.lock();
-        if values.newest.insert(key, value).is_none() {
-            values.order.push_back(key);
-        }
-        drop(values);
-        self.arrived.notify_one();
+        self.0.put(|values| {
+            if values.newest.insert(key, value).is_none() {
+                values.order.push_back(key);
+            }
+        });
     }
 
     /// Nothing more comes.
     pub fn end(&self, why: End) {
-        self.values.lock().end = Some(why);
-        self.arrived.notify_one();
+        self.0.put(|values| values.end = Some(why));
     }
 
     /// The newest one of the key that has waited longest, as soon as there is one.
     pub async fn take(&self) -> Result<V, End> {
-        loop {
-            {
-                let mut values = self.values.lock();
+        self.0
+            .take(|values| {
                 let key = values.order.pop_front();
                 if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
-                    return Ok(value);
+                    return Some(Ok(value));
                 }
                 if let Some(why) = values.end {
-                    return Err(why);
+                    return Some(Err(why));
                 }
                 values.order.shrink_to_fit();
                 values.newest.shrink_to_fit();
-            }
-            self.arrived.notified().await;
-        }
+                None
+            })
+            .await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BACKLOG, End, Mailbox, Slot, Slots};
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::task::{Context, Wake};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_waited_last_is_woken_once_and_by_something_new_alone() {
+        let (slot, [before, now]) = (Slot::new(), [(); 2].map(|()| Arc::new(Woken::default())));
+        let wakers = [&before, &now].map(|woken| Waker::from(woken.clone()));
+        let [mut first, mut last] = wakers.each_ref().map(Context::from_waker);
+        let woken = || [&before, &now].map(|woken| woken.0.load(Relaxed));
+        let mut take = pin!(slot.take());
+        assert!(take.as_mut().poll(&mut first).is_pending());
+        assert!(take.as_mut().poll(&mut last).is_pending());
+        assert!(!slot.take_back(|_| true) && woken() == [0, 0]);
+        slot.put(1);
+        slot.put(2);
+        assert_eq!(woken(), [0, 1]);
+        assert_eq!(take.poll(&mut first), Poll::Ready(2));
+        assert!(pin!(slot.take()).poll(&mut first).is_pending());
+        slot.put(3);
+        assert_eq!(woken(), [1, 1]);
+        assert_eq!(pin!(slot.take()).poll(&mut first), Poll::Ready(3), "what came while nobody waited is there");
+    }
 
     #[tokio::test]
     async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {

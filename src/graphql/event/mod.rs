@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Response, Schema, ValidationMode};
 use entity::ids::{Seq, UserId};
-use futures_util::future::Either;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::future::{Either, FutureExt};
+use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use tracing::{Instrument, Span};
 
@@ -199,14 +199,19 @@ impl Events {
     }
 
     /// The answers to a subscription: one an event, and an error as the last one.
-    pub fn answers(self, library: Library, viewer: Viewer, admitted: Admitted) -> BoxStream<'static, Answer> {
+    pub fn answers(
+        self,
+        library: Library,
+        viewer: Viewer,
+        admitted: Admitted,
+    ) -> impl Stream<Item = Answer> + Send + 'static {
         // Boxed, so that nothing of it is kept once it is over.
-        let begun = Box::pin(self.begin(library, viewer, admitted)).in_current_span();
-        let answers = stream::once(begun).flat_map(|begun| match begun {
-            Ok(running) => Either::Left(stream::unfold(Some(running), Running::next)),
+        let begun = self.begin(library, viewer, admitted).in_current_span().boxed();
+        stream::once(begun).flat_map(|begun| match begun {
+            // Boxed, for it moves with each event.
+            Ok(running) => Either::Left(stream::unfold(Some(Box::new(running)), Running::next)),
             Err(refused) => Either::Right(stream::once(std::future::ready(refused))),
-        });
-        answers.boxed()
+        })
     }
 
     async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Answer> {
@@ -230,7 +235,7 @@ impl Events {
 }
 
 impl Running {
-    async fn next(running: Option<Self>) -> Option<(Answer, Option<Self>)> {
+    async fn next(running: Option<Box<Self>>) -> Option<(Answer, Option<Box<Self>>)> {
         let mut running = running?;
         match running.source.next().await {
             Ok(event) => Some((running.answer(event).await, Some(running))),

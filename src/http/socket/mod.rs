@@ -109,7 +109,7 @@ struct Connection {
     line: Option<Arc<Line>>,
     /// From what kind of address it comes.
     origin: Origin,
-    operations: StreamMap<String, BoxStream<'static, Output>>,
+    operations: StreamMap<Arc<str>, BoxStream<'static, Output>>,
     /// For whatever is not to be told.
     bell: Bell,
     /// Until somebody shows a token, whose session it then is.
@@ -126,7 +126,7 @@ struct Connection {
 /// What happens to a connection.
 enum Next {
     /// There is this to be told, and perhaps more.
-    Told((String, Output)),
+    Told((Arc<str>, Output)),
     /// A message of the client, or the end of what comes from them.
     Heard(Option<std::result::Result<Message, axum::Error>>),
     /// It has waited as long as it may, for what it knows itself.
@@ -297,7 +297,7 @@ impl Connection {
             Received::Pong => Ok(()),
             Received::Subscribe { id, request } => self.begin(id, *request).await,
             Received::Complete { id } => {
-                self.operations.remove(&id);
+                self.operations.remove(&*id);
                 Ok(())
             }
         }
@@ -318,7 +318,7 @@ impl Connection {
 
     async fn begin(&mut self, id: String, request: Request) -> Result<(), Ending> {
         let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
-        if self.operations.contains_key(&id) {
+        if self.operations.contains_key(&*id) {
             return end(Close::SubscriberExists, &format!("Subscriber for {id} already exists"));
         }
         if self.operations.len() >= OPERATIONS {
@@ -336,12 +336,12 @@ impl Connection {
         let is_subscription = admitted.operation.kind == OperationType::Subscription;
         let answers = self.server.schema.stream(viewer, admitted);
         let outputs = answers.map(move |answer| Output::of(answer, is_subscription)).chain(once(async { Output::End }));
-        self.operations.insert(id, outputs.boxed());
+        self.operations.insert(id.into(), outputs.boxed());
         Ok(())
     }
 
     /// Says what is there to be said, in one write to the network.
-    async fn say_all(&mut self, first: (String, Output)) -> Result<(), Ending> {
+    async fn say_all(&mut self, first: (Arc<str>, Output)) -> Result<(), Ending> {
         let mut ready = Some(first);
         let mut bytes = 0;
         while let Some((id, output)) = ready {

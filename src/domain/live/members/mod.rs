@@ -320,8 +320,16 @@ impl Members {
         if !is_right {
             self.changed.insert(user);
         } else if !items.is_empty() {
-            self.counted.insert(user);
-            self.show_counted(metrics, user, Instant::now());
+            let now = Instant::now();
+            let rests_until = member.rests_until.max(self.held.get(&user).map(|held| held.until));
+            if rests_until.is_some_and(|until| until > now) || self.views_changed.contains(&user) {
+                self.counted.insert(user);
+                return;
+            }
+            member.show_known(metrics, now);
+            if !self.counted.is_empty() {
+                self.counted.remove(&user);
+            }
         }
     }
 

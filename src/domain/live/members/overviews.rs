@@ -6,7 +6,7 @@ use std::time::Duration;
 use entity::ids::UserId;
 use tokio::time::Instant;
 
-use super::Members;
+use super::{Member, Members};
 use crate::domain::live::overview_session::OverviewSession;
 use crate::domain::overview::{Overview, Wish};
 use crate::domain::view::Unread;
@@ -15,6 +15,18 @@ use crate::telemetry::metrics::Metrics;
 
 /// How often an overview is sent to a user at most; in between, changes are merged.
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
+
+impl Member {
+    /// Shows what is known of their overviews.
+    pub(super) fn show_known(&mut self, metrics: &Metrics, now: Instant) {
+        self.rests_until = Some(now + OVERVIEW_EVERY);
+        for session in &mut self.overviews {
+            if session.show() {
+                metrics.overviews_delivered.inc();
+            }
+        }
+    }
+}
 
 impl Members {
     /// The views in a user's overviews are others, of which they are told next: no overview is to come after that that shows them as
@@ -97,7 +109,7 @@ impl Members {
         }
     }
 
-    pub(super) fn show_counted(&mut self, metrics: &Metrics, user: UserId, now: Instant) {
+    fn show_counted(&mut self, metrics: &Metrics, user: UserId, now: Instant) {
         let rests_until = self.rests_until(user);
         let Some(member) = self.users.get_mut(&user) else { return };
         // What is known of the views may be older than what was told of them.
@@ -106,12 +118,7 @@ impl Members {
             return;
         }
         self.counted.remove(&user);
-        member.rests_until = Some(now + OVERVIEW_EVERY);
-        for session in &mut member.overviews {
-            if session.show() {
-                metrics.overviews_delivered.inc();
-            }
-        }
+        member.show_known(metrics, now);
     }
 
     /// An overview was read: it is shown to those of its user's sessions that wish for it and have seen another.
