@@ -22,7 +22,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::SinkExt;
 use futures_util::future::poll_immediate;
-use futures_util::stream::{BoxStream, StreamExt, once};
+use futures_util::stream::{BoxStream, Peekable, StreamExt, once};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_stream::StreamMap;
 use tracing::{Instrument, Span};
@@ -102,6 +102,9 @@ pub fn upgrade(
         .on_upgrade(move |socket| Connection::new(server, socket, (line, origin), (place, span)).serve(shown))
 }
 
+/// By their ids. Of each there may be an output already that has not been told.
+type Operations = StreamMap<Arc<str>, Peekable<BoxStream<'static, Output>>>;
+
 struct Connection {
     server: Server,
     socket: WebSocket,
@@ -109,7 +112,7 @@ struct Connection {
     line: Option<Arc<Line>>,
     /// From what kind of address it comes.
     origin: Origin,
-    operations: StreamMap<Arc<str>, BoxStream<'static, Output>>,
+    operations: Operations,
     /// For whatever is not to be told.
     bell: Bell,
     /// Until somebody shows a token, whose session it then is.
@@ -169,6 +172,8 @@ impl Connection {
         let code = ending.as_ref().map(|(code, _)| *code as u16);
         let seconds = began_at.elapsed().as_secs();
         tracing::debug!(target: "tidings::request", parent: &self.span, code, seconds, "session ended");
+        // Whatever they are at is over: nothing is to wait for the client.
+        self.operations = Operations::new();
         if let Some((code, reason)) = ending {
             // A close frame holds 123 bytes of reason.
             let reason: String = reason.chars().take(60).collect();
@@ -275,7 +280,11 @@ impl Connection {
             Message::Text(text) => text,
             Message::Binary(_) => return end(Close::BadRequest, "messages are text"),
             Message::Ping(_) | Message::Pong(_) => return Ok(()),
-            Message::Close(_) => return Err(None),
+            Message::Close(_) => {
+                // Which was answered, but for the writing.
+                let _ = in_time(&mut self.operations, self.socket.flush()).await;
+                return Err(None);
+            }
         };
         match message::parse(&text).map_err(|why| Some((Close::BadRequest, why)))? {
             Received::Init(payload) => {
@@ -336,7 +345,7 @@ impl Connection {
         let is_subscription = admitted.operation.kind == OperationType::Subscription;
         let answers = self.server.schema.stream(viewer, admitted);
         let outputs = answers.map(move |answer| Output::of(answer, is_subscription)).chain(once(async { Output::End }));
-        self.operations.insert(id.into(), outputs.boxed());
+        self.operations.insert(id.into(), outputs.boxed().peekable());
         Ok(())
     }
 
@@ -347,11 +356,11 @@ impl Connection {
         while let Some((id, output)) = ready {
             let text = self.told(&id, output);
             bytes += text.len();
-            in_time(self.socket.feed(Message::Text(text.into()))).await?;
+            in_time(&mut self.operations, self.socket.feed(Message::Text(text.into()))).await?;
             // Whoever has more than that to be told is heard in between.
             ready = if bytes < WRITE_BYTES { poll_immediate(self.operations.next()).await.flatten() } else { None };
         }
-        in_time(self.socket.flush()).await
+        in_time(&mut self.operations, self.socket.flush()).await
     }
 
     fn told(&mut self, id: &str, output: Output) -> String {
@@ -370,20 +379,50 @@ impl Connection {
             return Err(None);
         }
         self.is_pinged = true;
-        in_time(self.socket.send(Message::Ping(Vec::new().into()))).await
+        in_time(&mut self.operations, self.socket.send(Message::Ping(Vec::new().into()))).await
     }
 
     async fn send(&mut self, text: String) -> Result<(), Ending> {
-        in_time(self.socket.send(Message::Text(text.into()))).await
+        in_time(&mut self.operations, self.socket.send(Message::Text(text.into()))).await
     }
 }
 
-async fn in_time<E>(writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
+/// Writes, for as long as that may take. Meanwhile each operation goes on to its next output: it may be in a transaction, in whose way nobody is
+/// to be because a client takes nothing.
+async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
     let mut writing = pin!(writing);
     // There is mostly room for it, and so no need of a timer.
-    let written = match poll_immediate(writing.as_mut()).await {
-        Some(written) => written,
-        None => timeout(WRITE_WITHIN, writing).await.map_err(|_| None)?,
-    };
-    written.map_err(|_| None)
+    if let Some(written) = poll_immediate(writing.as_mut()).await {
+        return written.map_err(|_| None);
+    }
+    let written = poll_fn(|cx| {
+        for operation in operations.values_mut() {
+            let _ = Pin::new(operation).poll_peek(cx);
+        }
+        writing.as_mut().poll(cx)
+    });
+    timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map_err(|_| None)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn operations_go_on_to_their_next_output_while_their_client_takes_nothing() {
+        let (mut operations, (sender, taken)) = (Operations::new(), oneshot::channel());
+        let transaction = async move {
+            yield_now().await;
+            let _ = sender.send(());
+            Output::Next("done".into())
+        };
+        let after = async { panic!("this is asked for once what came before it was told") };
+        operations.insert("a".into(), once(transaction).chain(once(after)).boxed().peekable());
+        assert!(in_time(&mut operations, taken).await.is_ok(), "nobody went on");
+        let (id, output) = operations.next().await.unwrap();
+        assert!(&*id == "a" && matches!(output, Output::Next(text) if text == "done"));
+    }
 }

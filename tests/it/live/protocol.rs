@@ -173,6 +173,24 @@ async fn a_node_has_so_many_sessions_and_no_more() {
     .await;
 }
 
+/// As the protocol has it (RFC 6455, section 5.5.1); browsers tell pages otherwise that the connection was lost (1006).
+#[tokio::test]
+async fn who_closes_is_answered() {
+    with(Kind::Sqlite, async |app| {
+        let node = app.listen().await;
+        let token = app.user("ada").token;
+        let mut silent = Socket::open(&node.address, &token).await;
+        let mut follows = Socket::subscribed(&node.address, &token, OVERVIEWS, json!({})).await;
+        follows.data().await;
+        for socket in [&mut silent, &mut follows] {
+            socket.close().await;
+            assert_eq!(socket.close_code().await, 1000);
+        }
+        node.stop().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn sockets_without_a_token_leave_room_for_others() {
     with_settings(

@@ -8,8 +8,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 /// How long anything may take until the test has failed.
@@ -196,6 +197,12 @@ impl Socket {
     /// Whether nothing comes for a while.
     pub async fn is_silent(&mut self, millis: u64) -> bool {
         timeout(Duration::from_millis(millis), self.0.next()).await.is_err()
+    }
+
+    /// Says that it is over.
+    pub async fn close(&mut self) {
+        let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
+        self.0.close(Some(frame)).await.expect("the socket is open");
     }
 
     /// The code with which the server closes, whatever comes before.
