@@ -33,6 +33,7 @@ use super::serve::Line;
 use super::server::Server;
 use super::session::{Place, left};
 use super::{cors, observe};
+use crate::domain::live::without_news;
 use crate::error::{Error, Result};
 use crate::graphql::{Allowance, Bucket};
 use crate::model::actor::Origin;
@@ -387,7 +388,7 @@ impl Connection {
     }
 }
 
-/// Writes, for as long as that may take. Meanwhile each operation goes on to its next output: it may be in a transaction, in whose way nobody is
+/// Writes, for as long as that may take. Meanwhile each operation goes on with what it is at: it may be in a transaction, in whose way nobody is
 /// to be because a client takes nothing.
 async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
     let mut writing = pin!(writing);
@@ -396,9 +397,11 @@ async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = R
         return written.map_err(|_| None);
     }
     let written = poll_fn(|cx| {
-        for operation in operations.values_mut() {
-            let _ = Pin::new(operation).poll_peek(cx);
-        }
+        without_news(|| {
+            for operation in operations.values_mut() {
+                let _ = Pin::new(operation).poll_peek(cx);
+            }
+        });
         writing.as_mut().poll(cx)
     });
     timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map_err(|_| None)
