@@ -9,6 +9,9 @@ use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+/// How long each id is.
+pub const ID_BYTES: usize = 22;
+
 /// What an id stands for, so that a cursor is not taken for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -86,12 +89,22 @@ impl Seal {
 
     /// The id of two numbers below 2^48, the first of them 0 where one is enough.
     pub fn close(&self, kind: Kind, first: i64, second: i64) -> String {
+        let mut id = String::with_capacity(ID_BYTES);
+        self.push(&mut id, kind, first, second);
+        id
+    }
+
+    /// Adds that id to a text.
+    pub fn push(&self, text: &mut String, kind: Kind, first: i64, second: i64) {
         let mut block = [0_u8; 16];
         block[0] = kind as u8;
         block[4..10].copy_from_slice(&first.to_be_bytes()[2..]);
         block[10..].copy_from_slice(&second.to_be_bytes()[2..]);
         self.0.encrypt_block((&mut block).into());
-        URL_SAFE_NO_PAD.encode(block)
+        let mut id = [0; ID_BYTES];
+        // 16 bytes are always as many characters.
+        let written = URL_SAFE_NO_PAD.encode_slice(block, &mut id).unwrap_or_default();
+        text.push_str(str::from_utf8(&id[..written]).unwrap_or_default());
     }
 
     /// The two numbers of an id that `close` made for this kind and tenant; nothing for any other text.

@@ -82,20 +82,20 @@ impl Event {
         }
     }
 
-    /// The same for events that show the same, and seldom for others.
+    /// The same for events that are the same, and seldom for others.
     fn outline(&self) -> u64 {
         match self {
             Self::Item(item) => item.seq.0.unsigned_abs(),
-            Self::Overview(_, of) => of.outline(),
+            Self::Overview(_, of) => Arc::as_ptr(of) as u64,
             Self::View(_) => 0,
         }
     }
 
-    /// Whether both are the same but for whose they are.
+    /// Whether both are the same but for whose they are: a room gives the very same overview to all who see the same.
     fn shows_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Item(one), Self::Item(other)) => one.shows_same(other),
-            (Self::Overview(_, one), Self::Overview(_, other)) => Arc::ptr_eq(one, other) || one.shows_same(other),
+            (Self::Overview(_, one), Self::Overview(_, other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }

@@ -18,7 +18,7 @@ use entity::ids::{Seq, TenantId, UserId};
 use parking_lot::Mutex;
 
 use super::Event;
-use crate::model::seal::{Kind, Seal};
+use crate::model::seal::{ID_BYTES, Kind, Seal};
 
 /// The largest number that an id can hold, which is no user's.
 pub const NOBODY: UserId = UserId((1 << 48) - 1);
@@ -176,11 +176,11 @@ impl Template {
 
     /// The answer for a user.
     pub fn fill(&self, seal: &Seal, user: UserId) -> String {
-        let bytes = self.parts.iter().map(|(text, _)| text.len() + 22).sum::<usize>() + self.end.len();
+        let bytes = self.parts.iter().map(|(text, _)| text.len() + ID_BYTES).sum::<usize>() + self.end.len();
         let mut answer = String::with_capacity(bytes);
         for (text, (kind, seq)) in &self.parts {
             answer.push_str(text);
-            answer.push_str(&seal.close(*kind, user.0, seq.0));
+            seal.push(&mut answer, *kind, user.0, seq.0);
         }
         answer.push_str(&self.end);
         answer

@@ -1,8 +1,10 @@
 //! The messages of `graphql-transport-ws`.
 
+use std::sync::Arc;
+
 use async_graphql::{Request, ServerError, Value as GraphqlValue};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::graphql::Answer;
 use crate::http::answer::is_refused;
@@ -93,19 +95,33 @@ impl Output {
     }
 }
 
+/// What an operation is called by its client, as it stands in messages: the JSON of a string.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Id(Arc<str>);
+
+impl Id {
+    /// Of a client's own name for it.
+    pub fn of(name: &str) -> Self {
+        Self(json(name).into())
+    }
+}
+
 /// One result of an operation, whose JSON is there.
-pub fn next(id: &str, answer: &str) -> String {
-    // A string is always JSON.
-    let id = serde_json::to_string(id).unwrap_or_default();
-    ["{\"type\":\"next\",\"id\":", &id, ",\"payload\":", answer, "}"].concat()
+pub fn next(id: &Id, answer: &str) -> String {
+    [r#"{"type":"next","id":"#, &id.0, r#","payload":"#, answer, "}"].concat()
 }
 
 /// An operation was refused, and has ended.
-pub fn error(id: &str, errors: &[impl Serialize]) -> String {
-    json!({ "type": "error", "id": id, "payload": errors }).to_string()
+pub fn error(id: &Id, errors: &[impl Serialize]) -> String {
+    [r#"{"type":"error","id":"#, &id.0, r#","payload":"#, &json(errors), "}"].concat()
 }
 
 /// An operation has ended.
-pub fn complete(id: &str) -> String {
-    json!({ "type": "complete", "id": id }).to_string()
+pub fn complete(id: &Id) -> String {
+    [r#"{"type":"complete","id":"#, &id.0, "}"].concat()
+}
+
+/// What is said is always JSON.
+fn json(said: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(said).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ use crate::model::actor::Origin;
 use bell::Bell;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
-use message::{Output, Received, complete, error, next};
+use message::{Id, Output, Received, complete, error, next};
 
 const PROTOCOL: &str = "graphql-transport-ws";
 
@@ -104,7 +104,7 @@ pub fn upgrade(
 }
 
 /// By their ids. Of each there may be an output already that has not been told.
-type Operations = StreamMap<Arc<str>, Peekable<BoxStream<'static, Output>>>;
+type Operations = StreamMap<Id, Peekable<BoxStream<'static, Output>>>;
 
 struct Connection {
     server: Server,
@@ -130,12 +130,20 @@ struct Connection {
 /// What happens to a connection.
 enum Next {
     /// There is this to be told, and perhaps more.
-    Told((Arc<str>, Output)),
+    Told((Id, Output)),
     /// A message of the client, or the end of what comes from them.
     Heard(Option<std::result::Result<Message, axum::Error>>),
     /// It has waited as long as it may, for what it knows itself.
     Woken,
     Stopped,
+}
+
+/// What was told of what there was to be told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// The operations wake the task when there is more.
+    All,
+    Part,
 }
 
 impl Connection {
@@ -189,20 +197,19 @@ impl Connection {
         let stopped = sessions.stopped();
         let wake = sleep_until(begin_by);
         tokio::pin!(stopped, wake);
-        let mut was_told = false;
+        let mut told = None;
         loop {
             // What it is told changes nothing of when it wakes.
-            if !was_told {
+            if told.is_none() {
                 let until = self.limit(begin_by).min(self.patience());
                 if wake.deadline() != until {
                     wake.as_mut().reset(until);
                     self.bell.ring();
                 }
             }
-            let next = self.next(was_told, wake.as_mut(), stopped.as_mut()).await;
-            was_told = matches!(next, Next::Told(_));
+            let next = self.next(told.take(), wake.as_mut(), stopped.as_mut()).await;
             let outcome = match next {
-                Next::Told(first) => self.say_all(first).await,
+                Next::Told(first) => self.say_all(first).await.map(|all| told = Some(all)),
                 // Boxed, so that a socket at rest does not keep room for it.
                 Next::Heard(Some(Ok(message))) => {
                     let span = self.span.clone();
@@ -236,12 +243,15 @@ impl Connection {
     /// something is heard before they are told more.
     async fn next(
         &mut self,
-        was_told: bool,
+        mut told: Option<Told>,
         mut wake: Pin<&mut Sleep>,
         mut stopped: Pin<&mut impl Future<Output = ()>>,
     ) -> Next {
         poll_fn(|cx| {
-            if !was_told && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx) {
+            let told = told.take();
+            if told.is_none()
+                && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx)
+            {
                 return Poll::Ready(Next::Told(first));
             }
             let elsewhere = self.bell.poll(cx, |cx| {
@@ -256,7 +266,9 @@ impl Connection {
             if elsewhere.is_ready() {
                 return elsewhere;
             }
-            if was_told && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx) {
+            if told == Some(Told::Part)
+                && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx)
+            {
                 return Poll::Ready(Next::Told(first));
             }
             Poll::Pending
@@ -305,9 +317,9 @@ impl Connection {
                 self.send(message::PONG.into()).await
             }
             Received::Pong => Ok(()),
-            Received::Subscribe { id, request } => self.begin(id, *request).await,
+            Received::Subscribe { id, request } => self.begin(&id, *request).await,
             Received::Complete { id } => {
-                self.operations.remove(&*id);
+                self.operations.remove(&Id::of(&id));
                 Ok(())
             }
         }
@@ -326,10 +338,11 @@ impl Connection {
         Ok(())
     }
 
-    async fn begin(&mut self, id: String, request: Request) -> Result<(), Ending> {
+    async fn begin(&mut self, name: &str, request: Request) -> Result<(), Ending> {
         let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
-        if self.operations.contains_key(&*id) {
-            return end(Close::SubscriberExists, &format!("Subscriber for {id} already exists"));
+        let id = Id::of(name);
+        if self.operations.contains_key(&id) {
+            return end(Close::SubscriberExists, &format!("Subscriber for {name} already exists"));
         }
         if self.operations.len() >= OPERATIONS {
             let refusal = Error::Unavailable(format!("at most {OPERATIONS} operations of a socket at the same time"));
@@ -346,25 +359,32 @@ impl Connection {
         let is_subscription = admitted.operation.kind == OperationType::Subscription;
         let answers = self.server.schema.stream(viewer, admitted);
         let outputs = answers.map(move |answer| Output::of(answer, is_subscription)).chain(once(async { Output::End }));
-        self.operations.insert(id.into(), outputs.boxed().peekable());
+        self.operations.insert(id, outputs.boxed().peekable());
         Ok(())
     }
 
     /// Says what is there to be said, in one write to the network.
-    async fn say_all(&mut self, first: (Arc<str>, Output)) -> Result<(), Ending> {
-        let mut ready = Some(first);
-        let mut bytes = 0;
-        while let Some((id, output)) = ready {
+    async fn say_all(&mut self, first: (Id, Output)) -> Result<Told, Ending> {
+        let (mut ready, mut bytes, mut told) = (Some(first), 0, Told::All);
+        while let Some((id, output)) = ready.take() {
             let text = self.told(&id, output);
             bytes += text.len();
             in_time(&mut self.operations, self.socket.feed(Message::Text(text.into()))).await?;
-            // Whoever has more than that to be told is heard in between.
-            ready = if bytes < WRITE_BYTES { poll_immediate(self.operations.next()).await.flatten() } else { None };
+            if bytes >= WRITE_BYTES {
+                // Whoever has more than that to be told is heard in between.
+                told = Told::Part;
+            } else {
+                ready = poll_immediate(self.operations.next()).await.flatten();
+            }
         }
-        in_time(&mut self.operations, self.socket.flush()).await
+        match in_time(&mut self.operations, self.socket.flush()).await? {
+            Written::AtOnce => Ok(told),
+            // What came meanwhile has woken nobody.
+            Written::Late => Ok(Told::Part),
+        }
     }
 
-    fn told(&mut self, id: &str, output: Output) -> String {
+    fn told(&mut self, id: &Id, output: Output) -> String {
         match output {
             Output::Failed(errors) => {
                 self.operations.remove(id);
@@ -380,21 +400,32 @@ impl Connection {
             return Err(None);
         }
         self.is_pinged = true;
-        in_time(&mut self.operations, self.socket.send(Message::Ping(Vec::new().into()))).await
+        in_time(&mut self.operations, self.socket.send(Message::Ping(Vec::new().into()))).await.map(drop)
     }
 
     async fn send(&mut self, text: String) -> Result<(), Ending> {
-        in_time(&mut self.operations, self.socket.send(Message::Text(text.into()))).await
+        in_time(&mut self.operations, self.socket.send(Message::Text(text.into()))).await.map(drop)
     }
+}
+
+/// How something was written.
+#[derive(Clone, Copy)]
+enum Written {
+    AtOnce,
+    /// The client took nothing for a while.
+    Late,
 }
 
 /// Writes, for as long as that may take. Meanwhile each operation goes on with what it is at: it may be in a transaction, in whose way nobody is
 /// to be because a client takes nothing.
-async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
+async fn in_time<E>(
+    operations: &mut Operations,
+    writing: impl Future<Output = Result<(), E>>,
+) -> Result<Written, Ending> {
     let mut writing = pin!(writing);
     // There is mostly room for it, and so no need of a timer.
     if let Some(written) = poll_immediate(writing.as_mut()).await {
-        return written.map_err(|_| None);
+        return written.map(|()| Written::AtOnce).map_err(|_| None);
     }
     let written = poll_fn(|cx| {
         without_news(|| {
@@ -404,7 +435,7 @@ async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = R
         });
         writing.as_mut().poll(cx)
     });
-    timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map_err(|_| None)
+    timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map(|()| Written::Late).map_err(|_| None)
 }
 
 #[cfg(test)]
@@ -423,9 +454,9 @@ mod tests {
             Output::Next("done".into())
         };
         let after = async { panic!("this is asked for once what came before it was told") };
-        operations.insert("a".into(), once(transaction).chain(once(after)).boxed().peekable());
+        operations.insert(Id::of("a"), once(transaction).chain(once(after)).boxed().peekable());
         assert!(in_time(&mut operations, taken).await.is_ok(), "nobody went on");
         let (id, output) = operations.next().await.unwrap();
-        assert!(&*id == "a" && matches!(output, Output::Next(text) if text == "done"));
+        assert!(id == Id::of("a") && matches!(output, Output::Next(text) if text == "done"));
     }
 }

@@ -98,6 +98,50 @@ async fn queries_mutations_and_errors_travel_on_a_socket_too() {
 }
 
 #[tokio::test]
+async fn an_operation_goes_by_the_name_that_its_client_has_given_it() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("release").await;
+        let node = app.listen().await;
+        let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
+        let names = ["\"", "\\", "\"}, {\"", "\n\0\u{7f}", "Ünïcödé \u{1f514}", " ", "null"];
+        for name in names {
+            socket.subscribe(name, "{ viewer { user { id } } }", json!({})).await;
+            let next = socket.hear().await;
+            assert_eq!((&next["type"], &next["id"]), (&json!("next"), &json!(name)));
+            assert_eq!(next["payload"]["data"]["viewer"]["user"]["id"], "ada");
+            assert_eq!(socket.hear().await, json!({ "type": "complete", "id": name }));
+            socket.subscribe(name, "{ nobody }", json!({})).await;
+            let error = socket.hear().await;
+            assert_eq!((&error["type"], &error["id"]), (&json!("error"), &json!(name)));
+            assert!(error["payload"][0]["message"].is_string(), "{error}");
+        }
+        for name in names {
+            socket.subscribe(name, OVERVIEWS, json!({})).await;
+            assert_eq!(socket.hear().await["id"], name);
+        }
+        // One of them ends, and none of the others.
+        socket.say(json!({ "type": "complete", "id": names[2] })).await;
+        socket.subscribe("q", "{ viewer { user { id } } }", json!({})).await;
+        assert_eq!(
+            (socket.hear().await["id"].take(), socket.hear().await["type"].take()),
+            (json!("q"), json!("complete"))
+        );
+        app.service().announce("release", everyone(), "to all").await;
+        let mut told = Vec::new();
+        for _ in 1..names.len() {
+            told.push(socket.hear().await["id"].as_str().unwrap().to_owned());
+        }
+        told.sort_unstable();
+        let mut left = names.to_vec();
+        left.remove(2);
+        left.sort_unstable();
+        assert_eq!(told, left);
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_session_ends_with_its_token_unless_it_is_renewed() {
     with(Kind::Sqlite, async |app| {
         app.admin().define_type("release").await;
