@@ -50,6 +50,9 @@ const MESSAGE_BYTES: usize = 64 * 1024;
 /// A message counts one towards the rate for each of these that it begins.
 const KIB: u64 = 1024;
 
+/// The most bytes that a close frame holds besides its code (RFC 6455 §5.5).
+const REASON_BYTES: usize = 123;
+
 /// What is read from a client at once. Each socket keeps as much; what clients send is seldom longer.
 const READ_BYTES: usize = 1024;
 
@@ -184,8 +187,7 @@ impl Connection {
         // Whatever they are at is over: nothing is to wait for the client.
         self.operations = Operations::new();
         if let Some((code, reason)) = ending {
-            // A close frame holds 123 bytes of reason.
-            let reason: String = reason.chars().take(60).collect();
+            let reason = &reason[..reason.floor_char_boundary(REASON_BYTES)];
             let frame = CloseFrame { code: code as u16, reason: reason.into() };
             let _ = timeout(WRITE_WITHIN, self.socket.send(Message::Close(Some(frame)))).await;
         }
@@ -391,7 +393,10 @@ impl Connection {
                 error(id, &errors)
             }
             Output::Next(answer) => next(id, &answer),
-            Output::End => complete(id),
+            Output::End => {
+                self.operations.remove(id);
+                complete(id)
+            }
         }
     }
 

@@ -142,6 +142,49 @@ async fn an_operation_goes_by_the_name_that_its_client_has_given_it() {
 }
 
 #[tokio::test]
+async fn a_name_is_free_as_soon_as_its_end_was_told() {
+    with(Kind::Sqlite, async |app| {
+        app.admin().define_type("release").await;
+        let answer = |body: &str| {
+            let data = json!({ "viewer": { "inbox": { "nodes": [{ "body": body }] } } });
+            json!({ "type": "next", "id": "q", "payload": { "data": data } })
+        };
+        // With the end of it, the answer is as much as is written at once.
+        let body = "b".repeat(16 * 1024 - 14 - answer("").to_string().len());
+        let content = json!({ "title": "long", "body": body });
+        let input = json!({ "type": "release", "audience": everyone(), "content": content });
+        let send = "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
+        app.service().ask(send, json!({ "i": input })).await;
+        let node = app.listen().await;
+        let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
+        for _ in 0..100 {
+            socket.subscribe("q", "{ viewer { inbox(first: 1) { nodes { body } } } }", json!({})).await;
+            assert_eq!(socket.hear().await, answer(&body));
+            assert_eq!(socket.hear().await, json!({ "type": "complete", "id": "q" }));
+        }
+        node.stop().await;
+    })
+    .await;
+}
+
+/// A close frame holds 123 bytes of reason.
+#[tokio::test]
+async fn a_reason_is_cut_to_what_a_close_frame_holds() {
+    with(Kind::Sqlite, async |app| {
+        let node = app.listen().await;
+        for name in ["é", "号", "😀"] {
+            let name = name.repeat(200);
+            let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
+            socket.subscribe(&name, ITEMS, json!({})).await;
+            socket.subscribe(&name, ITEMS, json!({})).await;
+            assert_eq!(socket.close_code().await, 4409, "{name}");
+        }
+        node.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_session_ends_with_its_token_unless_it_is_renewed() {
     with(Kind::Sqlite, async |app| {
         app.admin().define_type("release").await;

@@ -1,10 +1,11 @@
 //! What sessions share and what is remembered of them shows in nothing: everybody gets what a query of theirs would answer.
 
 use chrono::TimeDelta;
+use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};
 use tidings::auth::Role;
 
-use crate::support::{Kind, Socket, TestApp, everyone, on_every_database, with};
+use crate::support::{Kind, OVERVIEWS, Socket, TestApp, everyone, on_every_database, with};
 
 const FIELDS: &str = "unread { count exact } unseen { count exact } total { count exact } cursor types { type { code title } \
     unread { count exact } latest { id notificationId title body createdAt updatedAt expiresAt isRead readAt isArchived \
@@ -59,6 +60,29 @@ async fn name(app: &TestApp, user: &str, name: &str) {
 }
 
 on_every_database! {
+    async fn a_retraction_is_told_to_those_from_whom_a_sync_has_taken_it_before(app) {
+        app.admin().define_type("doc").await;
+        let node = app.listen().await;
+        let mut socket = Socket::subscribed(&node.address, &app.user("ada").token, OVERVIEWS, json!({})).await;
+        socket.until_unread(0).await;
+        let wrong = app.service().announce("doc", everyone(), "wrong").await;
+        socket.until_unread(1).await;
+        // As any sync does that comes between the retraction and its notice.
+        let database = Database::connect(app.app.config.database.url()).await.unwrap();
+        database.execute_unprepared("DELETE FROM inbox_item").await.unwrap();
+        database.close().await.unwrap();
+        app.service().ask("mutation($id: ID!) { retractSentNotification(id: $id) { id } }", json!({ "id": wrong })).await;
+        app.service().message("doc", "ada", "right").await;
+        loop {
+            let overview = socket.data().await["overviewChanged"]["overview"].take();
+            assert_ne!(overview["unread"]["count"], 2, "{overview:#}");
+            if overview["types"][0]["latest"]["title"] == "right" {
+                break;
+            }
+        }
+        node.stop().await;
+    }
+
     async fn an_overview_that_is_told_is_what_a_query_answers(app) {
         app.admin().define_type("doc").await;
         app.admin().define_type("news").await;

@@ -193,6 +193,13 @@ impl Members {
         self.news.extend(self.listeners.range(range).map(|(_, user)| *user));
     }
 
+    /// The overviews of whoever listens to it may be others.
+    pub fn channel_changed(&mut self, channel: ChannelId) {
+        let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
+        let listeners: Vec<UserId> = self.listeners.range(range).map(|(_, user)| *user).collect();
+        listeners.into_iter().for_each(|user| self.changed(user));
+    }
+
     pub fn all_have_news(&mut self) {
         self.news.extend(self.users.keys().copied());
     }
