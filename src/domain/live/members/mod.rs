@@ -197,7 +197,9 @@ impl Members {
     pub fn channel_changed(&mut self, channel: ChannelId) {
         let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
         let listeners: Vec<UserId> = self.listeners.range(range).map(|(_, user)| *user).collect();
-        listeners.into_iter().for_each(|user| self.changed(user));
+        for user in listeners {
+            self.changed(user);
+        }
     }
 
     pub fn all_have_news(&mut self) {
