@@ -73,6 +73,12 @@ struct Held {
     patience: Duration,
 }
 
+impl Member {
+    fn follows_overview(&self) -> bool {
+        !self.overviews.is_empty()
+    }
+}
+
 #[derive(Debug)]
 struct ItemSession {
     number: u64,
@@ -189,17 +195,13 @@ impl Members {
     }
 
     pub fn channel_has_news(&mut self, channel: ChannelId) {
-        let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
-        self.news.extend(self.listeners.range(range).map(|(_, user)| *user));
+        self.news.extend(listening(&self.listeners, channel));
     }
 
     /// The overviews of whoever listens to it may be others.
     pub fn channel_changed(&mut self, channel: ChannelId) {
-        let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
-        let listeners: Vec<UserId> = self.listeners.range(range).map(|(_, user)| *user).collect();
-        for user in listeners {
-            self.changed(user);
-        }
+        let following = |user: &UserId| self.users.get(user).is_some_and(Member::follows_overview);
+        self.changed.extend(listening(&self.listeners, channel).filter(following));
     }
 
     pub fn all_have_news(&mut self) {
@@ -207,7 +209,7 @@ impl Members {
     }
 
     pub fn changed(&mut self, user: UserId) {
-        if self.users.get(&user).is_some_and(|member| !member.overviews.is_empty()) {
+        if self.users.get(&user).is_some_and(Member::follows_overview) {
             self.changed.insert(user);
         }
     }
@@ -218,7 +220,7 @@ impl Members {
 
     /// Those who follow an overview.
     pub fn with_overviews(&self) -> Vec<UserId> {
-        let users = self.users.iter().filter(|(_, member)| !member.overviews.is_empty());
+        let users = self.users.iter().filter(|(_, member)| member.follows_overview());
         users.map(|(user, _)| *user).collect()
     }
 
@@ -285,7 +287,7 @@ impl Members {
         for user in users {
             let Some(member) = self.users.get(user) else { continue };
             let mut from = (!member.items.is_empty()).then_some(member.delivered);
-            if !member.overviews.is_empty() {
+            if member.follows_overview() {
                 let known = member.overviews.iter().map(OverviewSession::known_upto);
                 match known.min().flatten().filter(|_| counts && !self.changed.contains(user)) {
                     Some(known) => from = Some(from.map_or(known, |from| from.min(known))),
@@ -319,7 +321,7 @@ impl Members {
             });
         }
         member.delivered = member.delivered.max(end);
-        if member.overviews.is_empty() || self.changed.contains(&user) {
+        if !member.follows_overview() || self.changed.contains(&user) {
             return;
         }
         let mut is_right = true;
@@ -367,4 +369,9 @@ impl Members {
     pub fn release(&mut self, now: Instant) {
         self.named.extend(self.held.iter().filter(|(_, held)| held.until <= now).map(|(user, _)| *user));
     }
+}
+
+fn listening(listeners: &BTreeSet<(ChannelId, UserId)>, channel: ChannelId) -> impl Iterator<Item = UserId> {
+    let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
+    listeners.range(range).map(|(_, user)| *user)
 }

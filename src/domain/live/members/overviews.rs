@@ -40,7 +40,7 @@ impl Members {
             }
         }
         let is_known = member.overviews.iter().all(|session| session.known_upto().is_some());
-        if is_known && !member.overviews.is_empty() {
+        if is_known && member.follows_overview() {
             self.views_changed.insert(user);
         } else {
             self.changed(user);
