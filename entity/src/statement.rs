@@ -4,6 +4,7 @@ mod columns;
 mod count;
 mod list;
 mod lock;
+mod numbers;
 mod rows;
 mod scope;
 mod version;
@@ -12,6 +13,7 @@ pub use columns::{Column, Columns};
 pub use count::Count;
 pub use list::{Among, LIST, array, padded};
 pub use lock::Lock;
+pub use numbers::{Number, Numbers, folded, one_by_one, unfolded};
 pub use rows::{Existing, insert};
 pub use scope::{OfTenant, OfUser};
 #[doc(hidden)]

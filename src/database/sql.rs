@@ -3,7 +3,7 @@
 //! What an ordinary statement is, the entities say; the rest stands in the files named `statement.rs`, and is written with this.
 //! A [`Sql`] is text with bound values; the few words that differ are methods of it.
 
-use entity::statement::{Columns, array, padded};
+use entity::statement::{Columns, Numbers, array, folded, one_by_one, padded, unfolded};
 use sea_orm::sea_query::Nullable;
 use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, Statement, Value};
 
@@ -117,6 +117,16 @@ impl Sql {
     pub async fn all<T: Columns>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         let rows = db.query_all_raw(self.into_statement()).await?;
         Ok(rows.iter().map(|row| T::read(row, 0)).collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Runs it and reads its rows, whose columns are numbers alone: many rows for little more than one, where the database is PostgreSQL.
+    pub async fn numbers<T: Numbers>(mut self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
+        if self.backend != DbBackend::Postgres {
+            return Ok(one_by_one(&db.query_all_raw(self.into_statement()).await?)?);
+        }
+        self.text = folded(&self.text, T::MANY);
+        let row = db.query_one_raw(self.into_statement()).await?;
+        Ok(row.map(|row| unfolded(&row)).transpose()?.unwrap_or_default())
     }
 
     /// Runs it and reads its first row.

@@ -467,7 +467,7 @@ on_every_database! {
         let call = || app.service();
         let services: Vec<_> = (0..50).map(|_| call()).collect();
         let (statements, ()) = app.statements_of(async {
-            join_all(services.iter().map(|service| service.ask(RECORD, json!({ "inputs": [last] })))).await;
+            join_all(services.iter().map(|service| service.ask_in_time(RECORD, json!({ "inputs": [last] })))).await;
             for socket in &mut sockets {
                 while socket.view().await != seen("team", 200, "last") {}
             }

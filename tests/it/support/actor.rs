@@ -1,12 +1,15 @@
 //! Somebody with a token, who uses the API over HTTP as a client would.
 
+use std::time::{Duration, Instant};
+
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 use tidings::auth::{Claims, Role, sign};
+use tokio::time::sleep;
 use tower::ServiceExt;
 
-use super::{SECRET, TestApp};
+use super::{PATIENCE, SECRET, TestApp};
 
 /// A caller.
 pub struct Actor<'a> {
@@ -46,6 +49,19 @@ impl<'a> Actor<'a> {
         let (_, mut answer) = self.send(query, variables).await;
         assert!(answer["errors"].is_null(), "{query}\n{answer:#}");
         answer["data"].take()
+    }
+
+    /// The same of one that is made again while the database is busy, as its answer says: with many at once on a slow machine.
+    pub async fn ask_in_time(&self, query: &str, variables: Value) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let (_, mut answer) = self.send(query, variables.clone()).await;
+            if answer["errors"][0]["extensions"]["code"] != "UNAVAILABLE" || Instant::now() > until {
+                assert!(answer["errors"].is_null(), "{query}\n{answer:#}");
+                return answer["data"].take();
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// The first error of a request that fails, as `CODE field: message`, without the field that the message begins with.

@@ -1,9 +1,9 @@
 //! The columns of an item and of what it shows, and how they are read.
 
-use entity::columns;
 use entity::ids::{Seq, TypeId, UserId};
 use entity::inbox_item::State;
 use entity::notification::Kind;
+use entity::{columns, numbers};
 
 use crate::app::App;
 use crate::clock::Millis;
@@ -11,7 +11,7 @@ use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 use crate::model::contents::Edition;
 
-columns! {
+numbers! {
     /// A user's state of an item `i`.
     #[derive(Debug)]
     pub struct Own {

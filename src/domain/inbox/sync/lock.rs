@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::{Columns, ConnectionTrait};
 
 use super::statement::{self, Head, Held, Locked};
 use crate::database::Transaction;
@@ -20,16 +19,15 @@ pub(super) async fn lock(
     users: &[UserId],
     waits: Held,
 ) -> Result<(Vec<Locked>, Head)> {
-    let rows = txn.query_all_raw(statement::lock(txn, tenant, users, waits).into_statement()).await?;
-    let head = if let Some(row) = rows.first() {
-        Head::read(row)?
+    let rows: Vec<(Locked, Head)> = statement::lock(txn, tenant, users, waits).numbers(txn).await?;
+    let head = if let Some((_, head)) = rows.first() {
+        *head
     } else {
         // All of them were erased meanwhile, or are held.
         let (end, catalogue_version) = head(txn, tenant).await?;
         Head { end, amended: Seq(0), catalogue_version }
     };
-    let locked = rows.iter().map(|row| Locked::read(row, 0)).collect::<std::result::Result<_, _>>()?;
-    Ok((locked, head))
+    Ok((rows.into_iter().map(|(locked, _)| locked).collect(), head))
 }
 
 /// Those of the users who were not locked.

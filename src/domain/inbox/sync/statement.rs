@@ -1,9 +1,10 @@
 //! Users' rows under lock, and the two walks from publications to items.
 
-use entity::columns;
 use entity::ids::{ChannelId, Seq, UserId};
-use entity::prelude::{Columns, FromQueryResult};
-use sea_orm::{ConnectionTrait, DbErr, QueryResult};
+use entity::numbers;
+use entity::prelude::FromQueryResult;
+use entity::statement::{Number, Numbers};
+use sea_orm::{ConnectionTrait, DbErr};
 
 use crate::clock::Millis;
 use crate::database::Sql;
@@ -23,7 +24,7 @@ pub enum Held {
     LeftOut,
 }
 
-columns! {
+numbers! {
     /// A user whose row is locked.
     #[derive(Clone, Copy, Debug)]
     pub struct Locked {
@@ -46,12 +47,14 @@ pub struct Head {
     pub catalogue_version: i64,
 }
 
-impl Head {
-    /// Reads what a row of [`lock`] says of it.
-    pub fn read(row: &QueryResult) -> Result<Self, DbErr> {
-        let from = Locked::MANY;
-        let (end, amended) = (row.try_get_by_index(from)?, row.try_get_by_index(from + 1)?);
-        Ok(Self { end, amended, catalogue_version: row.try_get_by_index(from + 2)? })
+impl Numbers for Head {
+    const MANY: usize = LOG.len();
+
+    fn of(numbers: &[Option<i64>]) -> Result<Self, DbErr> {
+        let [end, amended, catalogue_version] = *numbers else {
+            return Err(DbErr::Type("the log is three numbers".into()));
+        };
+        Ok(Self { end: Seq::of(end)?, amended: Seq::of(amended)?, catalogue_version: i64::of(catalogue_version)? })
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Newer {
 ///
 /// A range of `inbox_item`'s key a user, and then what they show, once for all who got the same.
 pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Newer> {
-    let rows: Vec<Own> = statement::items(app, users, span).all(&app.db.read).await?;
+    let rows: Vec<Own> = statement::items(app, users, span).numbers(&app.db.read).await?;
     let mut seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
     // By rows: what has gone meanwhile filled the span all the same.
     let more_after = seqs.last().copied().filter(|_| span.limit.is_some_and(|limit| rows.len() >= limit));
