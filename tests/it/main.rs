@@ -27,6 +27,7 @@ mod matrix;
 mod metrics;
 mod migrate;
 mod model;
+mod numbers;
 mod operate;
 mod overview;
 mod preview;
