@@ -275,7 +275,7 @@ impl Room {
         if self.members.anybody_has_news() {
             self.notice_what_expired().await?;
         }
-        self.touched.find(&self.app, &self.tenant, &mut self.members).await?;
+        self.touched.find(&self.app, &mut self.members).await?;
         self.members.release(Instant::now());
         let users = self.members.take_news(USERS);
         if !users.is_empty()

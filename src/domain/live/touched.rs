@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use entity::ids::Seq;
 use entity::inbox_item::{Column, Entity as InboxItem};
 use entity::prelude::*;
-use entity::publication::{self, Entity as Publication};
 
 use super::members::Members;
 use crate::app::App;
-use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
 /// Places in the log, and users, of one statement.
@@ -28,18 +26,12 @@ impl Touched {
         self.0.extend(seqs);
     }
 
-    /// Finds those of the connected who have some of it, by probes of `inbox_item`'s key, and those who listen to where it was published,
-    /// by probes of `publication_seq`, for a sync may have taken it from them already: their overviews have changed. What fails is still
-    /// to be done.
-    pub async fn find(&mut self, app: &App, tenant: &Tenant, members: &mut Members) -> Result<()> {
+    /// Finds those of the connected who have some of it, by probes of `inbox_item`'s key: their overviews have changed. The sync that has
+    /// taken it from others already has told that itself. What fails is still to be done.
+    pub async fn find(&mut self, app: &App, members: &mut Members) -> Result<()> {
         let seqs: Vec<Seq> = self.0.iter().copied().take(AT_ONCE).collect();
         if seqs.is_empty() {
             return Ok(());
-        }
-        let published = Publication::of_tenant(tenant.id).filter(publication::Column::Seq.among(&app.db.read, &seqs));
-        let channels = published.select_only().column(publication::Column::ChannelId).distinct().into_tuple();
-        for channel in channels.all(&app.db.read).await? {
-            if channel == tenant.everyone { members.all_changed() } else { members.channel_changed(channel) }
         }
         for users in members.with_overviews().chunks(AT_ONCE) {
             let having = InboxItem::find().filter(Column::UserId.among(&app.db.read, users));

@@ -1,9 +1,10 @@
 //! What sessions share and what is remembered of them shows in nothing: everybody gets what a query of theirs would answer.
 
 use chrono::TimeDelta;
-use sea_orm::{ConnectionTrait, Database};
+use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use tidings::auth::Role;
+use tidings::domain::tenant;
 
 use crate::support::{Kind, OVERVIEWS, Socket, TestApp, everyone, on_every_database, with};
 
@@ -60,27 +61,49 @@ async fn name(app: &TestApp, user: &str, name: &str) {
 }
 
 on_every_database! {
-    async fn a_retraction_is_told_to_those_from_whom_a_sync_has_taken_it_before(app) {
+    async fn a_retraction_is_told_to_those_from_whom_a_sync_takes_it_first(app) {
         app.admin().define_type("doc").await;
         let node = app.listen().await;
-        let mut socket = Socket::subscribed(&node.address, &app.user("ada").token, OVERVIEWS, json!({})).await;
+        let ada = app.user("ada");
+        let mut socket = Socket::subscribed(&node.address, &ada.token, OVERVIEWS, json!({})).await;
         socket.until_unread(0).await;
-        let wrong = app.service().announce("doc", everyone(), "wrong").await;
-        socket.until_unread(1).await;
-        // As any sync does that comes between the retraction and its notice.
-        let database = Database::connect(app.app.config.database.url()).await.unwrap();
-        database.execute_unprepared("DELETE FROM inbox_item").await.unwrap();
-        database.close().await.unwrap();
-        app.service().ask("mutation($id: ID!) { retractSentNotification(id: $id) { id } }", json!({ "id": wrong })).await;
-        app.service().message("doc", "ada", "right").await;
-        loop {
-            let overview = socket.data().await["overviewChanged"]["overview"].take();
-            assert_ne!(overview["unread"]["count"], 2, "{overview:#}");
-            if overview["types"][0]["latest"]["title"] == "right" {
-                break;
+        for round in 0..20 {
+            let audience = if round % 2 == 0 { everyone() } else { json!({ "users": ["ada"] }) };
+            let wrong = app.service().announce("doc", audience, "wrong").await;
+            socket.until_unread(round + 1).await;
+            let retract = "mutation($id: ID!) { retractSentNotification(id: $id) { id } }";
+            let asking = join_all((0..3).map(|_| ada.titles(json!({}))));
+            join(app.service().ask(retract, json!({ "id": wrong })), asking).await;
+            ada.titles(json!({})).await;
+            app.service().message("doc", "ada", &format!("right {round}")).await;
+            loop {
+                let overview = socket.data().await["overviewChanged"]["overview"].take();
+                assert_ne!(overview["unread"]["count"], round + 2, "{overview:#}");
+                if overview["types"][0]["latest"]["title"] == format!("right {round}") {
+                    break;
+                }
             }
         }
         node.stop().await;
+    }
+
+    async fn who_takes_an_amendment_into_an_inbox_tells_it(app) {
+        app.admin().define_type("doc").await;
+        let (acme, ada) = (tenant::named(&app.app, "acme").await.unwrap(), app.user("ada"));
+        for (audience, ends) in [(everyone(), "retract"), (json!({ "users": ["ada"] }), "retract"), (everyone(), "amend")] {
+            let id = app.service().announce("doc", audience, "wrong").await;
+            ada.titles(json!({})).await;
+            let ending = match ends {
+                "retract" => "mutation($id: ID!) { retractSentNotification(id: $id) { id } }",
+                _ => "mutation($id: ID!) { updateSentNotification(id: $id, input: { expiresAt: \"2100-01-01T00:00:00Z\" }) { id } }",
+            };
+            app.service().ask(ending, json!({ "id": id })).await;
+            let mut notices = app.app.hub.listen(acme.id);
+            ada.titles(json!({})).await;
+            let told = std::iter::from_fn(|| notices.try_recv().ok());
+            assert_eq!(told.map(|notice| notice.changed.len()).sum::<usize>(), 1, "{ends}");
+            app.app.hub.ignore(acme.id);
+        }
     }
 
     async fn an_overview_that_is_told_is_what_a_query_answers(app) {

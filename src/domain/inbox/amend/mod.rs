@@ -14,6 +14,7 @@ use crate::database::Transaction;
 use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
+use crate::hub::Notice;
 pub(super) use statement::Subjects;
 use statement::{Concerned, Edges, Many};
 
@@ -48,7 +49,8 @@ pub(super) async fn reach(
 }
 
 /// Applies the amendments of a part of the log, after its first place and up to its last, to the inboxes of users, whose
-/// rows are locked. The notifications say what they are now, so that applying one again, or late, does no harm.
+/// rows are locked. The notifications say what they are now, so that applying one again, or late, does no harm. Whoever shows these inboxes
+/// is told where that changes any, for nothing may be left by which they would find the users.
 pub(super) async fn apply(
     txn: &Transaction,
     tenant: &Tenant,
@@ -73,11 +75,12 @@ pub(super) async fn apply(
             }
         }
     }
+    let mut changed = 0;
     for (expires_at, seqs) in expiring {
         for seqs in seqs.chunks(LIST) {
             let expire = InboxItem::update_many().col_expr(Column::ExpiresAt, Expr::val(expires_at));
             let expire = expire.filter(Column::UserId.among(txn, users)).filter(Column::Seq.among(txn, seqs));
-            expire.exec(txn).await?;
+            changed += expire.exec(txn).await?.rows_affected;
         }
     }
     if !retracted.is_empty() {
@@ -85,7 +88,10 @@ pub(super) async fn apply(
     }
     for retracted in retracted.chunks(LIST) {
         let delete = InboxItem::delete_many().filter(Column::UserId.among(txn, users));
-        delete.filter(Column::Seq.among(txn, retracted)).exec(txn).await?;
+        changed += delete.filter(Column::Seq.among(txn, retracted)).exec(txn).await?.rows_affected;
+    }
+    if changed > 0 {
+        txn.tell(Notice::changed(tenant.id, users));
     }
     Ok(())
 }

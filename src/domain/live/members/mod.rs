@@ -195,13 +195,8 @@ impl Members {
     }
 
     pub fn channel_has_news(&mut self, channel: ChannelId) {
-        self.news.extend(listening(&self.listeners, channel));
-    }
-
-    /// The overviews of whoever listens to it may be others.
-    pub fn channel_changed(&mut self, channel: ChannelId) {
-        let following = |user: &UserId| self.users.get(user).is_some_and(Member::follows_overview);
-        self.changed.extend(listening(&self.listeners, channel).filter(following));
+        let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
+        self.news.extend(self.listeners.range(range).map(|(_, user)| *user));
     }
 
     pub fn all_have_news(&mut self) {
@@ -369,9 +364,4 @@ impl Members {
     pub fn release(&mut self, now: Instant) {
         self.named.extend(self.held.iter().filter(|(_, held)| held.until <= now).map(|(user, _)| *user));
     }
-}
-
-fn listening(listeners: &BTreeSet<(ChannelId, UserId)>, channel: ChannelId) -> impl Iterator<Item = UserId> {
-    let range = (channel, UserId(i64::MIN))..=(channel, UserId(i64::MAX));
-    listeners.range(range).map(|(_, user)| *user)
 }
