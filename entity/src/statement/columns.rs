@@ -3,7 +3,7 @@
 //! By the names of its columns a row is read slowly: each value is looked for among them, and each that is NULL makes the text of an error
 //! first. So what is read with every request says once what a statement selects for it, and is read in that order.
 
-use sea_orm::sqlx::{Row, ValueRef};
+use sea_orm::sqlx::{self, Row, ValueRef};
 use sea_orm::{DbErr, QueryResult, RuntimeErr};
 
 use crate::ids::{Seq, TypeId, UserId};
@@ -84,7 +84,12 @@ fn is_null(row: &QueryResult, place: usize) -> Result<bool, DbErr> {
     } else {
         Ok(true)
     };
-    is_null.map_err(|cause| DbErr::Query(RuntimeErr::SqlxError(cause.into())))
+    is_null.map_err(unread)
+}
+
+/// What it means that a column cannot be read.
+pub(super) fn unread(cause: sqlx::Error) -> DbErr {
+    DbErr::Query(RuntimeErr::SqlxError(cause.into()))
 }
 
 /// Declares [`Columns`] as a struct: each field with what a statement selects for it.

@@ -6,9 +6,10 @@
 use std::fmt::Write;
 
 use sea_orm::sqlx::Row;
-use sea_orm::{ActiveEnum, DbErr, QueryResult, RuntimeErr};
+use sea_orm::{ActiveEnum, DbErr, QueryResult};
 
 use super::Column;
+use super::columns::unread;
 use crate::ids::{Seq, UserId};
 use crate::inbox_item::State;
 
@@ -91,8 +92,7 @@ pub fn unfolded<T: Numbers>(row: &QueryResult) -> Result<Vec<T>, DbErr> {
     let mut columns = Vec::with_capacity(T::MANY);
     for place in 0..T::MANY {
         // NULL where there are no rows.
-        let column: Option<Vec<Option<i64>>> =
-            row.try_get(place).map_err(|cause| DbErr::Query(RuntimeErr::SqlxError(cause.into())))?;
+        let column: Option<Vec<Option<i64>>> = row.try_get(place).map_err(unread)?;
         columns.push(column.unwrap_or_default());
     }
     let rows = columns.first().map_or(0, Vec::len);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tidings::auth::Role;
 use tidings::domain::tenant;
 
+use crate::after::{retract, update};
 use crate::support::{Kind, OVERVIEWS, Socket, TestApp, everyone, on_every_database, with};
 
 const FIELDS: &str = "unread { count exact } unseen { count exact } total { count exact } cursor types { type { code title } \
@@ -71,9 +72,8 @@ on_every_database! {
             let audience = if round % 2 == 0 { everyone() } else { json!({ "users": ["ada"] }) };
             let wrong = app.service().announce("doc", audience, "wrong").await;
             socket.until_unread(round + 1).await;
-            let retract = "mutation($id: ID!) { retractSentNotification(id: $id) { id } }";
             let asking = join_all((0..3).map(|_| ada.titles(json!({}))));
-            join(app.service().ask(retract, json!({ "id": wrong })), asking).await;
+            join(retract(&app.service(), &json!(wrong)), asking).await;
             ada.titles(json!({})).await;
             app.service().message("doc", "ada", &format!("right {round}")).await;
             loop {
@@ -90,18 +90,18 @@ on_every_database! {
     async fn who_takes_an_amendment_into_an_inbox_tells_it(app) {
         app.admin().define_type("doc").await;
         let (acme, ada) = (tenant::named(&app.app, "acme").await.unwrap(), app.user("ada"));
-        for (audience, ends) in [(everyone(), "retract"), (json!({ "users": ["ada"] }), "retract"), (everyone(), "amend")] {
-            let id = app.service().announce("doc", audience, "wrong").await;
+        let expiring = Some(json!({ "expiresAt": "2100-01-01T00:00:00Z" }));
+        for (audience, patch) in [(everyone(), None), (json!({ "users": ["ada"] }), None), (everyone(), expiring)] {
+            let id = json!(app.service().announce("doc", audience, "wrong").await);
             ada.titles(json!({})).await;
-            let ending = match ends {
-                "retract" => "mutation($id: ID!) { retractSentNotification(id: $id) { id } }",
-                _ => "mutation($id: ID!) { updateSentNotification(id: $id, input: { expiresAt: \"2100-01-01T00:00:00Z\" }) { id } }",
+            match &patch {
+                Some(patch) => update(&app.service(), &id, patch.clone()).await,
+                None => retract(&app.service(), &id).await,
             };
-            app.service().ask(ending, json!({ "id": id })).await;
             let mut notices = app.app.hub.listen(acme.id);
             ada.titles(json!({})).await;
             let told = std::iter::from_fn(|| notices.try_recv().ok());
-            assert_eq!(told.map(|notice| notice.changed.len()).sum::<usize>(), 1, "{ends}");
+            assert_eq!(told.map(|notice| notice.changed.len()).sum::<usize>(), 1, "{patch:?}");
             app.app.hub.ignore(acme.id);
         }
     }
@@ -154,7 +154,7 @@ on_every_database! {
         agree!();
         let wrong = app.service().announce("news", everyone(), "wrong").await;
         agree!();
-        app.service().ask("mutation($id: ID!) { retractSentNotification(id: $id) { id } }", json!({ "id": wrong })).await;
+        retract(&app.service(), &json!(wrong)).await;
         app.service().message("doc", "ada", "after a retraction").await;
         agree!();
         app.admin().define(json!({ "code": "doc", "title": "Documents" })).await;

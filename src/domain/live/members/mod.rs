@@ -73,12 +73,6 @@ struct Held {
     patience: Duration,
 }
 
-impl Member {
-    fn follows_overview(&self) -> bool {
-        !self.overviews.is_empty()
-    }
-}
-
 #[derive(Debug)]
 struct ItemSession {
     number: u64,

@@ -17,6 +17,10 @@ use crate::telemetry::metrics::Metrics;
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
 
 impl Member {
+    pub(super) fn follows_overview(&self) -> bool {
+        !self.overviews.is_empty()
+    }
+
     /// Shows what is known of their overviews.
     pub(super) fn show_known(&mut self, metrics: &Metrics, now: Instant) {
         self.rests_until = Some(now + OVERVIEW_EVERY);
