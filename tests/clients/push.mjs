@@ -45,7 +45,7 @@ async function next(got) {
 /** The browser in Python: its keys, and what it reads. */
 async function browser() {
   const folder = join(import.meta.dirname, 'python/push');
-  const child = spawn(join(environment(folder), 'python'), ['browser.py'], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(join(await environment(folder), 'python'), ['browser.py'], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const line = async () => JSON.parse((await lines.next()).value);
   const keys = await line();

@@ -25,7 +25,7 @@ const here = (text) => text.replaceAll('127.0.0.1:8080', `127.0.0.1:${server}`)
 
 /** Our own client for JavaScript, built, and a Python that has what ours for Python needs. */
 execFileSync('npm', ['run', 'build', '--silent', '--prefix', join(ROOT, 'ui/client')], { stdio: ['ignore', 'ignore', 'inherit'] });
-const python = environment(join(import.meta.dirname, 'python/backend'));
+const python = await environment(join(import.meta.dirname, 'python/backend'));
 
 const LEAVES = [
   { command: /^cargo test --workspace/, why: 'this is one of the tests' },

@@ -137,7 +137,7 @@ try {
   await symlink(fileURLToPath(new URL('node_modules', import.meta.url)), join(folder, 'node_modules'));
   await writeFile(join(folder, 'receiver.mjs'), printed('js'));
   await writeFile(join(folder, 'receiver.py'), printed('python'));
-  const bin = environment(join(import.meta.dirname, 'python/webhooks'));
+  const bin = await environment(join(import.meta.dirname, 'python/webhooks'));
   for (const [name, command] of [
     ['Node.js', [process.execPath, 'receiver.mjs']],
     ['Python', [join(bin, 'python'), 'receiver.py']],

@@ -1,27 +1,29 @@
 // Environments of Python with locked packages.
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
-/** Runs a command in a folder, and gives what it prints. */
-export function run(folder, [command, ...args], settings = {}) {
+/** Runs a command in a folder, and gives what it prints. Meanwhile the process hears others, such as a server that ends a connection. */
+export async function run(folder, [command, ...args], settings = {}) {
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...settings };
-  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: folder, env, encoding: 'utf8' });
-  if (error) throw error;
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
-  return stdout;
+  const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [out, err, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${out}${err}`);
+  return out;
 }
 
 /** The environment of a folder, made anew where it is not of these requirements; gives the folder of its commands. */
-export function environment(folder) {
+export async function environment(folder) {
   const made = join(folder, '.venv');
   const [wanted, has] = [join(folder, 'requirements.txt'), join(made, 'requirements.txt')];
   if (!existsSync(has) || !readFileSync(has).equals(readFileSync(wanted))) {
     rmSync(made, { recursive: true, force: true });
-    run(folder, ['python3', '-m', 'venv', '.venv']);
+    await run(folder, ['python3', '-m', 'venv', '.venv']);
     const quiet = ['--quiet', '--disable-pip-version-check', '--no-deps'];
-    run(folder, [join(made, 'bin', 'pip'), 'install', ...quiet, '-r', 'requirements.txt']);
+    await run(folder, [join(made, 'bin', 'pip'), 'install', ...quiet, '-r', 'requirements.txt']);
     copyFileSync(wanted, has);
   }
   return join(made, 'bin');

@@ -34,10 +34,11 @@ async function tenant(server, name) {
 async function passes(server, { folder, steps }) {
   try {
     const path = join(import.meta.dirname, folder);
-    const bin = environment(path);
+    const bin = await environment(path);
     const settings = await tenant(server, folder);
-    const said = steps.map(([command, ...args]) => run(path, [join(bin, command), ...args], settings));
-    process.stdout.write(said.at(-1));
+    let said;
+    for (const [command, ...args] of steps) said = await run(path, [join(bin, command), ...args], settings);
+    process.stdout.write(said);
     return true;
   } catch (error) {
     console.error(`${folder}: ${error.message}`);
@@ -47,34 +48,34 @@ async function passes(server, { folder, steps }) {
 
 /** Our own client: what is generated is current, its types hold, it can be packed, and does what its README says. Gives the wheel's Python. */
 async function packed(copy) {
-  const bin = environment(join(import.meta.dirname, 'backend'));
+  const bin = await environment(join(import.meta.dirname, 'backend'));
   const python = join(bin, 'python');
   const [made, kept] = [join(copy, 'clients/python'), join(ROOT, 'clients/python')];
   cpSync(kept, made, { recursive: true });
   copyFileSync(SCHEMA, join(copy, 'schema.graphql'));
   const api = 'src/tidings/api';
   rmSync(join(made, api), { recursive: true });
-  run(made, [join(bin, 'ariadne-codegen')], { PATH: `${bin}:${process.env.PATH}` });
+  await run(made, [join(bin, 'ariadne-codegen')], { PATH: `${bin}:${process.env.PATH}` });
   try {
-    run(copy, ['diff', '-r', '-x', '__pycache__', join(kept, api), join(made, api)]);
+    await run(copy, ['diff', '-r', '-x', '__pycache__', join(kept, api), join(made, api)]);
   } catch (error) {
     throw new Error(`clients/python/${api} is not current: run ariadne-codegen in clients/python\n${error.message}`);
   }
 
   const version = (file) => readFileSync(join(ROOT, file), 'utf8').match(/^version = "(.+)"$/m)[1];
   if (version('clients/python/pyproject.toml') !== version('Cargo.toml')) throw new Error('pyproject.toml has another version');
-  run(made, [python, '-m', 'build', '--no-isolation', '--outdir', 'dist']);
+  await run(made, [python, '-m', 'build', '--no-isolation', '--outdir', 'dist']);
   const wheel = readdirSync(join(made, 'dist')).find((name) => name.endsWith('.whl'));
-  run(made, [join(bin, 'pip'), 'install', '--quiet', '--no-deps', '--force-reinstall', join('dist', wheel)]);
+  await run(made, [join(bin, 'pip'), 'install', '--quiet', '--no-deps', '--force-reinstall', join('dist', wheel)]);
 
   const sender = readFileSync(join(kept, 'README.md'), 'utf8').match(/```python\n(.*?)```/s)[1];
   const address = 'http://127.0.0.1:8080/graphql';
   if (!sender.includes(address)) throw new Error(`the sender of README.md asks elsewhere than ${address}`);
   writeFileSync(join(copy, 'sender.py'), sender.replace(address, `http://127.0.0.1:${server.port}/graphql`));
-  run(copy, [python, '-m', 'mypy', '--strict', 'sender.py', join(kept, 'tests/backend.py')]);
+  await run(copy, [python, '-m', 'mypy', '--strict', 'sender.py', join(kept, 'tests/backend.py')]);
   const define = 'mutation { saveMessageType(input: { code: "order", title: "Orders" }) { code } }';
   await server.ask(token('acme', 'operator', 'admin'), define);
-  run(copy, [python, 'sender.py'], { TIDINGS_SECRET: SECRET });
+  await run(copy, [python, 'sender.py'], { TIDINGS_SECRET: SECRET });
   const { inboxUser } = await server.ask(token('acme', 'shop', 'service'), '{ inboxUser(id: "ada") { inbox { nodes { title } } } }');
   if (inboxUser.inbox.nodes.length !== 1) throw new Error('the sender of README.md has sent nothing');
   return python;

@@ -46,7 +46,8 @@ def over_http(token):
 def over_sockets(transport):
     """A client that says who it is when it connects, and pings."""
     address = URL.replace("http", "ws", 1)
-    return Client(transport=transport(url=address, init_payload=bearer(USER), ping_interval=0.2), schema=SCHEMA)
+    pings = {"ping_interval": 0.2, "pong_timeout": PATIENCE}
+    return Client(transport=transport(url=address, init_payload=bearer(USER), **pings), schema=SCHEMA)
 
 
 def execute(session, query, **variables):
@@ -132,8 +133,8 @@ async def main():
         async with over_sockets(transport) as session:
             await queries_and_mutations(session)
             await subscriptions(session)
-            # Pings of its own were answered, or it would be closed by now.
-            await asyncio.sleep(1)
+            # A ping of its own is answered, and it goes on.
+            await asyncio.wait_for(session.transport.pong_received.wait(), PATIENCE)
             assert (await unread(session))["unread"]["count"] == 0
             done.append(transport.__name__)
     print(f"gql: {', '.join(done)} pass")
