@@ -49,8 +49,9 @@ impl InboxSubscription {
 
     /// The viewer with the `overview` that is selected in it, at once and after every change of that (new items, read on another
     /// device, retraction, expiry; where `total` or `views` is asked for, also activities, visits, joining and leaving of
-    /// views); bursts are merged to ten a second, and the last state always comes. Nothing but `id` and `overview`, with the
-    /// same arguments wherever it is selected, is told of. USER.
+    /// views); bursts are merged to ten a second, and the last state always comes. Another name or picture of a sender is
+    /// told within a minute. Nothing but `id` and `overview`, with the same arguments wherever it is selected, is told of.
+    /// USER.
     async fn overview_changed(&self, ctx: &Context<'_>) -> Result<Empty<Result<ViewerAccount>>> {
         let (call, user) = Call::user(ctx).await?;
         let wish = told(ctx, call)?;
