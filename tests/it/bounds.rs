@@ -1,9 +1,10 @@
 //! More of everything than fits into one statement, and the limits of what may be kept.
 
-use sea_orm::{ConnectionTrait, DbBackend};
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
 use tidings::domain::inbox::page::{End, Filter, Way, Window, statement};
 use tidings::domain::inbox::standing::Reach;
+use tidings::domain::overview::{self, Wish};
 use tidings::domain::{catalogue, tenant, user};
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
@@ -91,9 +92,14 @@ async fn rows_of(app: &TestApp, filter: &Filter, way: Way, what: &str) -> Option
     let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
     let catalogue = catalogue::current(&app.app, &tenant).await.unwrap();
     let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
-    let mut list = statement(&app.app, &tenant, user, (filter, way), window, (&catalogue, Reach::End)).into_statement();
-    list.sql = format!("EXPLAIN (ANALYZE, TIMING OFF) {}", list.sql);
-    let plan = app.app.db.read.query_all_raw(list).await.unwrap();
+    let list = statement(&app.app, &tenant, user, (filter, way), window, (&catalogue, Reach::End)).into_statement();
+    most_rows(app, list, what).await
+}
+
+/// How many rows a step of the statement's plan gives at most, of those that name `what`.
+async fn most_rows(app: &TestApp, mut statement: Statement, what: &str) -> Option<usize> {
+    statement.sql = format!("EXPLAIN (ANALYZE, TIMING OFF) {}", statement.sql);
+    let plan = app.app.db.read.query_all_raw(statement).await.unwrap();
     // Not of what was never executed.
     let many = |line: String| {
         let rows = line.split_once("(actual rows=")?.1.split(' ').next()?.parse::<usize>();
@@ -239,6 +245,29 @@ on_every_database! {
         app.by_hand("ANALYZE inbox_item").await;
         let rows = rows_of(app, &Filter::default(), Way::Walk, " on inbox_item").await;
         assert_eq!(rows, Some(63), "three pages, and no further");
+    }
+
+    async fn an_overview_counts_no_further_than_its_cap(app) {
+        app.admin().define_type("chat").await;
+        send(app, vec![message("ada", "chat", None)]).await;
+        insert_by_hand(app, "ada", ("0", "NULL"), 5_000).await;
+        insert_by_hand(app, "ada", ("1", "NULL"), 5_000).await;
+        let query = "{ viewer { overview(cap: 99) { unread { count exact } } } }";
+        let counted = app.user("ada").ask(query, json!({})).await;
+        assert_eq!(counted["viewer"]["overview"]["unread"], json!({ "count": 99, "exact": false }));
+        if app.app.db.backend() != DbBackend::Postgres {
+            return;
+        }
+        let tenant = tenant::named(&app.app, "acme").await.unwrap();
+        let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
+        let types = &catalogue::current(&app.app, &tenant).await.unwrap().types;
+        let wish = Wish { cap: Some(99), ..Wish::default() };
+        for statistics in ["none", "those that autovacuum makes"] {
+            let now = app.app.now();
+            let read = overview::statement(&app.app, &tenant, &[user], types, &wish, (Reach::End, now)).into_statement();
+            assert_eq!(most_rows(app, read, " on inbox_item").await, Some(100), "by {statistics}");
+            app.by_hand("ANALYZE inbox_item").await;
+        }
     }
 
     async fn what_a_list_looks_up_is_looked_up_by_its_key_also_before_there_are_statistics(app) {
