@@ -79,7 +79,7 @@ pub fn statement(
         sql.push(" AS x_latest FROM ");
         push_standing(&mut sql);
         sql.push(" LEFT JOIN message_type t ON t.tenant_id = ").bind(tenant.id).push(" AND t.id").among(&ids);
-        if sql.backend() == DbBackend::Postgres {
+        if has_fresh(&sql) {
             push_fresh(&mut sql, counted);
         }
         sql.push(") h");
@@ -118,19 +118,30 @@ fn push_keeps(sql: &mut Sql, user: Place<'_>) {
     }
 }
 
-/// Adds a number that a range gives, which is 0 where nothing is in it: what is kept unread is looked at only where there is any.
+/// Adds a number that a range gives, or 0 without a look: of what is kept unread where there is none, of fresh items where `f` says it.
 fn push_of_range(sql: &mut Sql, user: Place<'_>, (state, _): Range, push: &dyn Fn(&mut Sql)) {
-    let is_rare = state == State::KeptUnread && matches!(user, Place::Column(_));
-    sql.push(if is_rare { "CASE WHEN h.h_keeps = 0 THEN 0 ELSE " } else { "" });
+    let spared = match (state, user) {
+        (State::KeptUnread, Place::Column(_)) => Some("h.h_keeps = 0"),
+        (State::Fresh, _) if has_fresh(sql) => Some("f.many > 0"),
+        _ => None,
+    };
+    if let Some(condition) = spared {
+        sql.push("CASE WHEN ").push(condition).push(" THEN 0 ELSE ");
+    }
     push(sql);
-    sql.push(if is_rare { " END" } else { "" });
+    sql.push(if spared.is_some() { " END" } else { "" });
 }
 
 /// What is unread unless it is kept so: nearly all of it.
 const FRESH: Range = (State::Fresh, Part::AboveMark);
 
-/// Joins `f`, what is in [`FRESH`] of the user `h` and the type `t`: how many, and the newest, by one walk. With it, PostgreSQL reads an
-/// overview for three quarters of what a walk and a probe of their own cost it; the others join nothing that is computed of a row.
+/// Whether there is `f`: only PostgreSQL joins what is computed of a row.
+fn has_fresh(sql: &Sql) -> bool {
+    sql.backend() == DbBackend::Postgres
+}
+
+/// Joins `f`, what is in [`FRESH`] of the user `h` and the type `t`: how many, and the newest, by one walk. A walk and a probe of their own
+/// cost PostgreSQL a quarter more for an overview.
 fn push_fresh(sql: &mut Sql, counted: Counted) {
     sql.push(
         " LEFT JOIN LATERAL (SELECT count(*) AS many, max(r.seq) AS seq FROM (SELECT i.seq FROM inbox_item i WHERE ",
@@ -145,7 +156,7 @@ fn push_fresh(sql: &mut Sql, counted: Counted) {
 fn push_unread(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted) {
     for (place, range) in ranges(Side::Inbox, Some(false)).iter().enumerate() {
         sql.push(if place > 0 { " + " } else { "" });
-        if *range == FRESH && sql.backend() == DbBackend::Postgres {
+        if *range == FRESH && has_fresh(sql) {
             sql.push("f.many");
             continue;
         }
@@ -206,18 +217,15 @@ fn push_count(sql: &mut Sql, cap: Option<i64>, condition: &dyn Fn(&mut Sql)) {
 }
 
 fn push_latest(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted) {
-    let (greatest, has_fresh) = (sql.greatest(), sql.backend() == DbBackend::Postgres);
+    let (greatest, has_fresh) = (sql.greatest(), has_fresh(sql));
     sql.push(greatest).push(if has_fresh { "(f.seq" } else { "(0" });
     for range in ranges(Side::Inbox, None) {
         sql.push(", ");
         push_of_range(sql, user, *range, &|sql| {
-            // Of what is older than `f.seq`, nothing is looked at.
-            let is_known = has_fresh && range.0 == State::Fresh;
-            sql.push(if is_known { "CASE WHEN f.many > 0 THEN 0 ELSE " } else { "" });
             sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE ");
             counted.push_range(sql, user, kind, *range);
-            sql.push(if has_fresh && !is_known { " AND i.seq > COALESCE(f.seq, 0)" } else { "" });
-            sql.push(" ORDER BY i.seq DESC LIMIT 1), 0)").push(if is_known { " END" } else { "" });
+            sql.push(if has_fresh { " AND i.seq > COALESCE(f.seq, 0)" } else { "" });
+            sql.push(" ORDER BY i.seq DESC LIMIT 1), 0)");
         });
     }
     sql.push(")");
