@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_graphql::Response as GraphqlResponse;
 use async_graphql::parser::types::OperationType;
-use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::extract::{Extension, FromRequest, Request as HttpRequest, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -25,14 +24,12 @@ use crate::model::fingerprint::fingerprint;
 pub async fn get(
     State(server): State<Server>,
     line: Option<Extension<Arc<Line>>>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-    request: HttpRequest,
+    mut request: HttpRequest,
 ) -> Response {
     if request.headers().contains_key(header::UPGRADE) {
+        let mut answer = socket::upgrade(server, line.map(|Extension(line)| line), &mut request);
         // With how the client has written the names of headers: the answer's are written in the same way.
-        let written = request.extensions().clone();
-        let mut answer = socket::upgrade(server, request.headers(), line.map(|Extension(line)| line), upgrade);
-        answer.extensions_mut().extend(written);
+        answer.extensions_mut().extend(request.extensions().clone());
         return answer;
     }
     let known = request.headers().get_all(header::IF_NONE_MATCH).into_iter().cloned().collect();

@@ -13,6 +13,7 @@ pub mod fingerprint;
 pub mod hours;
 pub mod item;
 pub mod notification;
+pub mod number;
 pub mod overview;
 pub mod proof;
 pub mod remembered;

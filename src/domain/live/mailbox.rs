@@ -84,8 +84,35 @@ pub struct Mailbox<T>(Shared<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
-    queue: VecDeque<T>,
+    /// The first of the queue, which is mostly all of it: it takes no memory of its own.
+    first: Option<T>,
+    rest: VecDeque<T>,
     phase: Phase,
+}
+
+impl<T> State<T> {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    fn push(&mut self, value: T) {
+        if self.len() == 0 {
+            self.first = Some(value);
+        } else {
+            self.rest.push_back(value);
+        }
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let first = self.first.take()?;
+        self.first = self.rest.pop_front();
+        Some(first)
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        self.rest.clear();
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +147,7 @@ impl End {
 impl<T> Mailbox<T> {
     /// For a session that begins by replaying.
     pub fn new() -> Self {
-        Self(Shared::new(State { queue: VecDeque::new(), phase: Phase::Replaying }))
+        Self(Shared::new(State { first: None, rest: VecDeque::new(), phase: Phase::Replaying }))
     }
 
     /// Puts one in; false when that was one too many for a live session, which then ends.
@@ -128,10 +155,10 @@ impl<T> Mailbox<T> {
         self.0.put(|state| {
             match state.phase {
                 Phase::Outrun | Phase::Ended(_) => {}
-                Phase::Replaying | Phase::Live if state.queue.len() < BACKLOG => state.queue.push_back(value),
+                Phase::Replaying | Phase::Live if state.len() < BACKLOG => state.push(value),
                 Phase::Replaying => {
                     state.phase = Phase::Outrun;
-                    state.queue.clear();
+                    state.clear();
                 }
                 Phase::Live => state.phase = Phase::Ended(End::TooSlow),
             }
@@ -155,7 +182,7 @@ impl<T> Mailbox<T> {
     /// Nothing more comes, and what was not taken is dropped.
     pub fn end(&self, why: End) {
         self.0.put(|state| {
-            state.queue.clear();
+            state.clear();
             state.phase = Phase::Ended(why);
         });
     }
@@ -164,10 +191,10 @@ impl<T> Mailbox<T> {
     pub async fn take(&self) -> Result<T, End> {
         self.0
             .take(|state| {
-                if let Some(value) = state.queue.pop_front() {
+                if let Some(value) = state.pop() {
                     return Some(Ok(value));
                 }
-                state.queue.shrink_to_fit();
+                state.rest.shrink_to_fit();
                 match state.phase {
                     Phase::Ended(why) => Some(Err(why)),
                     _ => None,

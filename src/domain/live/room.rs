@@ -332,10 +332,11 @@ impl Room {
             }
             // Of each user still in the order of the log.
             items.sort_by_key(|item| item.user);
+            let now = Instant::now();
             for user in users {
                 let of_user =
                     items.partition_point(|item| item.user < user)..items.partition_point(|item| item.user <= user);
-                self.members.hand_out(&self.app.metrics, user, &items[of_user], end);
+                self.members.hand_out(&self.app.metrics, user, &items[of_user], (end, now));
             }
         }
         Ok(())

@@ -25,8 +25,13 @@ impl Waiting {
         }
     }
 
+    /// Many are sorted at once, which is cheaper than to find a place for one after the other.
     pub fn extend(&mut self, users: impl IntoIterator<Item = UserId>) {
-        users.into_iter().for_each(|user| self.insert(user));
+        let mut next: BTreeSet<UserId> = users.into_iter().filter(|user| !self.now.contains(user)).collect();
+        if next.len() > self.next.len() {
+            std::mem::swap(&mut next, &mut self.next);
+        }
+        self.next.extend(next);
     }
 
     pub fn remove(&mut self, user: UserId) {

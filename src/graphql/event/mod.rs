@@ -9,9 +9,10 @@ mod shared;
 use std::sync::Arc;
 
 use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Response, Schema, ValidationMode};
+use async_stream::stream;
 use entity::ids::{Seq, UserId};
-use futures_util::future::{Either, FutureExt};
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::future::FutureExt;
+use futures_util::stream::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tracing::{Instrument, Span};
 
@@ -207,11 +208,18 @@ impl Events {
     ) -> impl Stream<Item = Answer> + Send + 'static {
         // Boxed, so that nothing of it is kept once it is over.
         let begun = self.begin(library, viewer, admitted).in_current_span().boxed();
-        stream::once(begun).flat_map(|begun| match begun {
-            // Boxed, for it moves with each event.
-            Ok(running) => Either::Left(stream::unfold(Some(Box::new(running)), Running::next)),
-            Err(refused) => Either::Right(stream::once(std::future::ready(refused))),
-        })
+        stream! {
+            let mut running = match begun.await {
+                Ok(running) => running,
+                Err(refused) => return yield refused,
+            };
+            loop {
+                match running.source.next().await {
+                    Ok(event) => yield running.answer(event).await,
+                    Err(error) => return yield running.failed(error),
+                }
+            }
+        }
     }
 
     async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Answer> {
@@ -235,19 +243,6 @@ impl Events {
 }
 
 impl Running {
-    async fn next(running: Option<Box<Self>>) -> Option<(Answer, Option<Box<Self>>)> {
-        let mut running = running?;
-        match running.source.next().await {
-            Ok(event) => Some((running.answer(event).await, Some(running))),
-            Err(error) => {
-                let answer = Box::new(running.span.in_scope(|| failed(error)));
-                running.flight.answered(&answer);
-                let budget = running.events.budget(&running.viewer);
-                Some((Answer::Executed(answer, budget), None))
-            }
-        }
-    }
-
     async fn answer(&mut self, event: Event) -> Answer {
         let template = match self.events.shared.find(self.viewer.tenant.id, &self.question, &event) {
             Found::Same(template) => Some(template),
@@ -259,6 +254,13 @@ impl Running {
             return Answer::Text(template.fill(&self.viewer.tenant.seal, event.user()));
         }
         let answer = Box::new(Box::pin(self.execute(event, self.viewer.clone())).await);
+        self.flight.answered(&answer);
+        Answer::Executed(answer, self.events.budget(&self.viewer))
+    }
+
+    /// What there is instead of more events.
+    fn failed(&mut self, error: Error) -> Answer {
+        let answer = Box::new(self.span.in_scope(|| failed(error)));
         self.flight.answered(&answer);
         Answer::Executed(answer, self.events.budget(&self.viewer))
     }

@@ -18,6 +18,7 @@ use entity::ids::{Seq, TenantId, UserId};
 use parking_lot::Mutex;
 
 use super::Event;
+use crate::model::number::ByNumber;
 use crate::model::seal::{ID_BYTES, Kind, Seal};
 
 /// The largest number that an id can hold, which is no user's.
@@ -43,7 +44,7 @@ pub struct Question {
 #[derive(Default)]
 pub struct Shared {
     questions: Mutex<HashMap<usize, Weak<Question>>>,
-    answers: Mutex<HashMap<(usize, TenantId, u64), Known>>,
+    answers: Mutex<ByNumber<(usize, TenantId, u64), Known>>,
 }
 
 /// What is kept of its question and its event stays in its place in memory, by which others are known to be the same.

@@ -31,7 +31,7 @@ use body::{Answered, Asking};
 pub use door::Door;
 pub use line::Line;
 use line::Word;
-use stream::Stream;
+pub use stream::Stream;
 
 /// How long nothing is accepted after something was lacking for it.
 const LACKING: Duration = Duration::from_millis(50);

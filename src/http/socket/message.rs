@@ -1,10 +1,9 @@
 //! The messages of `graphql-transport-ws`.
 
-use std::sync::Arc;
-
 use async_graphql::{Request, ServerError, Value as GraphqlValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use smallvec::SmallVec;
 
 use crate::graphql::Answer;
 use crate::http::answer::is_refused;
@@ -95,30 +94,33 @@ impl Output {
     }
 }
 
+/// Bytes of an id that are kept where it is: those that clients make up themselves are seldom longer than a UUID.
+const ID_BYTES: usize = 40;
+
 /// What an operation is called by its client, as it stands in messages: the JSON of a string.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Id(Arc<str>);
+#[derive(Clone, PartialEq, Eq)]
+pub struct Id(SmallVec<[u8; ID_BYTES]>);
 
 impl Id {
     /// Of a client's own name for it.
     pub fn of(name: &str) -> Self {
-        Self(json(name).into())
+        Self(json(name).into_bytes().into())
     }
 }
 
-/// One result of an operation, whose JSON is there.
-pub fn next(id: &Id, answer: &str) -> String {
-    [r#"{"type":"next","id":"#, &id.0, r#","payload":"#, answer, "}"].concat()
+/// One result of an operation, whose JSON is there, in its parts.
+pub fn next<'a>(id: &'a Id, answer: &'a str) -> [&'a [u8]; 5] {
+    [br#"{"type":"next","id":"#, &id.0, br#","payload":"#, answer.as_bytes(), b"}"]
 }
 
 /// An operation was refused, and has ended.
-pub fn error(id: &Id, errors: &[impl Serialize]) -> String {
-    [r#"{"type":"error","id":"#, &id.0, r#","payload":"#, &json(errors), "}"].concat()
+pub fn error(id: &Id, errors: &[impl Serialize]) -> Vec<u8> {
+    [br#"{"type":"error","id":"#, &*id.0, br#","payload":"#, json(errors).as_bytes(), b"}"].concat()
 }
 
 /// An operation has ended.
-pub fn complete(id: &Id) -> String {
-    [r#"{"type":"complete","id":"#, &id.0, "}"].concat()
+pub fn complete(id: &Id) -> Vec<u8> {
+    [br#"{"type":"complete","id":"#, &*id.0, b"}"].concat()
 }
 
 /// What is said is always JSON.

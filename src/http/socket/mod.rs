@@ -8,6 +8,8 @@ mod bell;
 mod client;
 mod close;
 mod message;
+mod operations;
+mod wire;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -17,14 +19,17 @@ use std::time::Duration;
 
 use async_graphql::Request;
 use async_graphql::parser::types::OperationType;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Body;
+use axum::extract::Request as HttpRequest;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::SinkExt;
 use futures_util::future::poll_immediate;
-use futures_util::stream::{BoxStream, Peekable, StreamExt, once};
+use futures_util::stream::{StreamExt, once};
+use hyper::upgrade::OnUpgrade;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use tokio_stream::StreamMap;
+use tokio_tungstenite::tungstenite::Error as WireError;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
 use tracing::{Instrument, Span};
 
 use super::answer::{JSON, described, refusal};
@@ -41,6 +46,8 @@ use bell::Bell;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
 use message::{Id, Output, Received, complete, error, next};
+use operations::Operations;
+use wire::{Texts, Wire};
 
 const PROTOCOL: &str = "graphql-transport-ws";
 
@@ -56,7 +63,7 @@ const REASON_BYTES: usize = 123;
 /// What is read from a client at once. Each socket keeps as much; what clients send is seldom longer.
 const READ_BYTES: usize = 1024;
 
-/// What is written to a client at once. No socket keeps room for more than it has been sent.
+/// About as much is written to a client at once.
 const WRITE_BYTES: usize = 16 * 1024;
 
 /// How long a client may take to begin.
@@ -72,20 +79,20 @@ const PING_AFTER: Duration = Duration::from_secs(25);
 const OPERATIONS: usize = 32;
 
 /// Switches to the protocol, if that is what the client asks for.
-pub fn upgrade(
-    server: Server,
-    headers: &HeaderMap,
-    line: Option<Arc<Line>>,
-    upgrade: std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Response {
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade.protocols([PROTOCOL]),
-        Err(rejection) => return rejection.into_response(),
+pub fn upgrade(server: Server, line: Option<Arc<Line>>, request: &mut HttpRequest) -> Response {
+    let mut answer = match create_response_with_body(request, Body::empty) {
+        Ok(answer) => answer,
+        Err(refusal) => return (StatusCode::BAD_REQUEST, format!("{refusal}\n")).into_response(),
     };
-    if upgrade.selected_protocol().is_none() {
+    let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
+        return (StatusCode::UPGRADE_REQUIRED, "this connection cannot become a socket\n").into_response();
+    };
+    let headers = request.headers();
+    if !offers(headers, PROTOCOL) {
         let message = format!("the sub-protocol must be {PROTOCOL}\n");
         return (StatusCode::BAD_REQUEST, message).into_response();
     }
+    answer.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
     if !cors::origin_allowed(&server.app.config, headers) {
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }
@@ -98,20 +105,29 @@ pub fn upgrade(
     let origin = origin(&server, line.as_deref(), headers);
     // The session goes by the id of the request that began it.
     let span = observe::span(headers);
-    upgrade
-        .max_message_size(2 * MESSAGE_BYTES)
-        .max_frame_size(2 * MESSAGE_BYTES)
-        .read_buffer_size(READ_BYTES)
-        .write_buffer_size(WRITE_BYTES)
-        .on_upgrade(move |socket| Connection::new(server, socket, (line, origin), (place, span)).serve(shown))
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(2 * MESSAGE_BYTES))
+        .max_frame_size(Some(2 * MESSAGE_BYTES))
+        .read_buffer_size(READ_BYTES);
+    tokio::spawn(async move {
+        // Where it does not become one, the client has gone.
+        if let Ok(upgraded) = upgrade.await {
+            let wire = Wire::new(upgraded, config).await;
+            Connection::new(server, wire, (line, origin), (place, span)).serve(shown).await;
+        }
+    });
+    answer
 }
 
-/// By their ids. Of each there may be an output already that has not been told.
-type Operations = StreamMap<Id, Peekable<BoxStream<'static, Output>>>;
+/// Whether a client offers a sub-protocol.
+fn offers(headers: &HeaderMap, protocol: &str) -> bool {
+    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).into_iter().filter_map(|value| value.to_str().ok());
+    offered.flat_map(|value| value.split(',')).any(|offered| offered.trim() == protocol)
+}
 
 struct Connection {
     server: Server,
-    socket: WebSocket,
+    wire: Wire,
     /// Counts what is read; there is none where no network is.
     line: Option<Arc<Line>>,
     /// From what kind of address it comes.
@@ -135,7 +151,7 @@ enum Next {
     /// There is this to be told, and perhaps more.
     Told((Id, Output)),
     /// A message of the client, or the end of what comes from them.
-    Heard(Option<std::result::Result<Message, axum::Error>>),
+    Heard(Option<std::result::Result<Message, WireError>>),
     /// It has waited as long as it may, for what it knows itself.
     Woken,
     Stopped,
@@ -152,7 +168,7 @@ enum Told {
 impl Connection {
     fn new(
         server: Server,
-        socket: WebSocket,
+        wire: Wire,
         (line, origin): (Option<Arc<Line>>, Origin),
         (place, span): (Place, Span),
     ) -> Self {
@@ -160,10 +176,10 @@ impl Connection {
             line.upgraded();
         }
         let messages = Bucket::full(Allowance::a_minute(server.app.config.limits.socket_rate), server.app.now());
-        let (operations, heard_at) = (StreamMap::new(), Instant::now());
+        let (operations, heard_at) = (Operations::default(), Instant::now());
         Self {
             server,
-            socket,
+            wire,
             line,
             origin,
             operations,
@@ -185,11 +201,11 @@ impl Connection {
         let seconds = began_at.elapsed().as_secs();
         tracing::debug!(target: "tidings::request", parent: &self.span, code, seconds, "session ended");
         // Whatever they are at is over: nothing is to wait for the client.
-        self.operations = Operations::new();
+        self.operations = Operations::default();
         if let Some((code, reason)) = ending {
             let reason = &reason[..reason.floor_char_boundary(REASON_BYTES)];
-            let frame = CloseFrame { code: code as u16, reason: reason.into() };
-            let _ = timeout(WRITE_WITHIN, self.socket.send(Message::Close(Some(frame)))).await;
+            let frame = CloseFrame { code: (code as u16).into(), reason: reason.into() };
+            let _ = timeout(WRITE_WITHIN, self.wire.send(Message::Close(Some(frame)))).await;
         }
     }
 
@@ -252,7 +268,7 @@ impl Connection {
         poll_fn(|cx| {
             let told = told.take();
             if told.is_none()
-                && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx)
+                && let Poll::Ready(first) = self.operations.poll_next(cx)
             {
                 return Poll::Ready(Next::Told(first));
             }
@@ -263,13 +279,13 @@ impl Connection {
                 if stopped.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(Next::Stopped);
                 }
-                self.socket.poll_next_unpin(cx).map(Next::Heard)
+                self.wire.poll_next(cx).map(Next::Heard)
             });
             if elsewhere.is_ready() {
                 return elsewhere;
             }
             if told == Some(Told::Part)
-                && let Poll::Ready(Some(first)) = self.operations.poll_next_unpin(cx)
+                && let Poll::Ready(first) = self.operations.poll_next(cx)
             {
                 return Poll::Ready(Next::Told(first));
             }
@@ -294,10 +310,10 @@ impl Connection {
             }
             Message::Text(text) => text,
             Message::Binary(_) => return end(Close::BadRequest, "messages are text"),
-            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
             Message::Close(_) => {
                 // Which was answered, but for the writing.
-                let _ = in_time(&mut self.operations, self.socket.flush()).await;
+                let _ = in_time(&mut self.operations, self.wire.flush()).await;
                 return Err(None);
             }
         };
@@ -310,13 +326,13 @@ impl Connection {
                 let mut client = admit(&self.server, place, shown).await?;
                 client.viewer.origin = self.origin;
                 self.client = Some(client);
-                self.send(message::ACK.into()).await
+                self.send(message::ACK).await
             }
             Received::Ping(payload) => {
                 if let Some(token) = payload.token() {
                     self.renew(token).await?;
                 }
-                self.send(message::PONG.into()).await
+                self.send(message::PONG).await
             }
             Received::Pong => Ok(()),
             Received::Subscribe { id, request } => self.begin(&id, *request).await,
@@ -343,59 +359,58 @@ impl Connection {
     async fn begin(&mut self, name: &str, request: Request) -> Result<(), Ending> {
         let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let id = Id::of(name);
-        if self.operations.contains_key(&id) {
+        if self.operations.has(&id) {
             return end(Close::SubscriberExists, &format!("Subscriber for {name} already exists"));
         }
         if self.operations.len() >= OPERATIONS {
             let refusal = Error::Unavailable(format!("at most {OPERATIONS} operations of a socket at the same time"));
-            return self.send(error(&id, &[described(&refusal)])).await;
+            return self.send(&error(&id, &[described(&refusal)])).await;
         }
         let viewer = client.viewer.clone();
         if let Err(refusal) = self.server.schema.knock(Some(&viewer)).await {
-            return self.send(error(&id, &refusal.errors)).await;
+            return self.send(&error(&id, &refusal.errors)).await;
         }
         let admitted = match self.server.schema.admit(Some(&viewer), request).await {
             Ok(admitted) => admitted,
-            Err(refusal) => return self.send(error(&id, &refusal.errors)).await,
+            Err(refusal) => return self.send(&error(&id, &refusal.errors)).await,
         };
         let is_subscription = admitted.operation.kind == OperationType::Subscription;
         let answers = self.server.schema.stream(viewer, admitted);
         let outputs = answers.map(move |answer| Output::of(answer, is_subscription)).chain(once(async { Output::End }));
-        self.operations.insert(id, outputs.boxed().peekable());
+        self.operations.insert(id, outputs.boxed());
         Ok(())
     }
 
     /// Says what is there to be said, in one write to the network.
     async fn say_all(&mut self, first: (Id, Output)) -> Result<Told, Ending> {
-        let (mut ready, mut bytes, mut told) = (Some(first), 0, Told::All);
+        let (mut ready, mut texts, mut told) = (Some(first), Texts::default(), Told::All);
         while let Some((id, output)) = ready.take() {
-            let text = self.told(&id, output);
-            bytes += text.len();
-            in_time(&mut self.operations, self.socket.feed(Message::Text(text.into()))).await?;
-            if bytes >= WRITE_BYTES {
+            self.tell(&mut texts, &id, output);
+            if texts.bytes() >= WRITE_BYTES {
                 // Whoever has more than that to be told is heard in between.
                 told = Told::Part;
             } else {
-                ready = poll_immediate(self.operations.next()).await.flatten();
+                ready = poll_immediate(poll_fn(|cx| self.operations.poll_next(cx))).await;
             }
         }
-        match in_time(&mut self.operations, self.socket.flush()).await? {
+        match in_time(&mut self.operations, self.wire.tell(texts)).await? {
             Written::AtOnce => Ok(told),
             // What came meanwhile has woken nobody.
             Written::Late => Ok(Told::Part),
         }
     }
 
-    fn told(&mut self, id: &Id, output: Output) -> String {
+    /// Adds what an operation gives to what is told.
+    fn tell(&mut self, texts: &mut Texts, id: &Id, output: Output) {
         match output {
             Output::Failed(errors) => {
                 self.operations.remove(id);
-                error(id, &errors)
+                texts.push(&[&error(id, &errors)]);
             }
-            Output::Next(answer) => next(id, &answer),
+            Output::Next(answer) => texts.push(&next(id, &answer)),
             Output::End => {
                 self.operations.remove(id);
-                complete(id)
+                texts.push(&[&complete(id)]);
             }
         }
     }
@@ -405,11 +420,11 @@ impl Connection {
             return Err(None);
         }
         self.is_pinged = true;
-        in_time(&mut self.operations, self.socket.send(Message::Ping(Vec::new().into()))).await.map(drop)
+        in_time(&mut self.operations, self.wire.send(Message::Ping(Vec::new().into()))).await.map(drop)
     }
 
-    async fn send(&mut self, text: String) -> Result<(), Ending> {
-        in_time(&mut self.operations, self.socket.send(Message::Text(text.into()))).await.map(drop)
+    async fn send(&mut self, text: impl AsRef<[u8]>) -> Result<(), Ending> {
+        in_time(&mut self.operations, self.wire.tell(Texts::of(&[text.as_ref()]))).await.map(drop)
     }
 }
 
@@ -433,11 +448,7 @@ async fn in_time<E>(
         return written.map(|()| Written::AtOnce).map_err(|_| None);
     }
     let written = poll_fn(|cx| {
-        without_news(|| {
-            for operation in operations.values_mut() {
-                let _ = Pin::new(operation).poll_peek(cx);
-            }
-        });
+        without_news(|| operations.go_on(cx));
         writing.as_mut().poll(cx)
     });
     timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map(|()| Written::Late).map_err(|_| None)
@@ -452,16 +463,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn operations_go_on_to_their_next_output_while_their_client_takes_nothing() {
-        let (mut operations, (sender, taken)) = (Operations::new(), oneshot::channel());
+        let (mut operations, (sender, taken)) = (Operations::default(), oneshot::channel());
         let transaction = async move {
             yield_now().await;
             let _ = sender.send(());
             Output::Next("done".into())
         };
         let after = async { panic!("this is asked for once what came before it was told") };
-        operations.insert(Id::of("a"), once(transaction).chain(once(after)).boxed().peekable());
+        operations.insert(Id::of("a"), once(transaction).chain(once(after)).boxed());
         assert!(in_time(&mut operations, taken).await.is_ok(), "nobody went on");
-        let (id, output) = operations.next().await.unwrap();
+        let (id, output) = poll_fn(|cx| operations.poll_next(cx)).await;
         assert!(id == Id::of("a") && matches!(output, Output::Next(text) if text == "done"));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entity::ids::{ChannelId, Seq, TypeId, UserId};
+use smallvec::SmallVec;
 use tokio::time::Instant;
 
 use super::alike::Alike;
@@ -17,6 +18,7 @@ use super::overview_session::OverviewSession;
 use super::waiting::Waiting;
 use crate::domain::inbox::Item;
 use crate::error::Error;
+use crate::model::number::ByNumber;
 use crate::telemetry::metrics::Metrics;
 
 /// After which rows that somebody holds are tried again: at first soon, since most are held for one statement, then later each time.
@@ -33,7 +35,7 @@ const TURNS: i64 = 60;
 /// A user may be in several of the sets.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    users: HashMap<UserId, Member>,
+    users: ByNumber<UserId, Member>,
     listeners: BTreeSet<(ChannelId, UserId)>,
     /// It is not known yet, or not any more, what they listen to.
     unknown: Waiting,
@@ -57,8 +59,10 @@ pub(super) struct Members {
 struct Member {
     /// Nothing until they are first read; in their order.
     channels: Option<Vec<ChannelId>>,
-    items: Vec<ItemSession>,
-    overviews: Vec<OverviewSession>,
+    /// Mostly one or none, which is kept where this is.
+    items: SmallVec<[ItemSession; 1]>,
+    /// The same.
+    overviews: SmallVec<[OverviewSession; 1]>,
     /// Items up to here were handed out.
     delivered: Seq,
     /// No overview before this instant.
@@ -293,7 +297,7 @@ impl Members {
 
     /// Hands what is new up to `end` to all of a user's sessions that have not got it, oldest first: the items to those that
     /// want them, and to the others an overview with them.
-    pub fn hand_out(&mut self, metrics: &Metrics, user: UserId, items: &[Item], end: Seq) {
+    pub fn hand_out(&mut self, metrics: &Metrics, user: UserId, items: &[Item], (end, now): (Seq, Instant)) {
         let Some(member) = self.users.get_mut(&user) else { return };
         for item in items.iter().filter(|item| item.seq > member.delivered) {
             let kind = item.content.message_type.id;
@@ -320,7 +324,6 @@ impl Members {
         if !is_right {
             self.changed.insert(user);
         } else if !items.is_empty() {
-            let now = Instant::now();
             let rests_until = member.rests_until.max(self.held.get(&user).map(|held| held.until));
             if rests_until.is_some_and(|until| until > now) || self.views_changed.contains(&user) {
                 self.counted.insert(user);

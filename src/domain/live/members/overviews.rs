@@ -154,9 +154,13 @@ impl Members {
     pub fn refuse(&mut self, wish: &Wish, users: &[UserId], field: &str, message: &str) {
         for user in users {
             let Some(member) = self.users.get_mut(user) else { continue };
-            for session in member.overviews.extract_if(.., |session| session.wish == *wish) {
-                session.slot.put(Err(Error::bad_input(field, message)));
-            }
+            member.overviews.retain(|session| {
+                let is_refused = session.wish == *wish;
+                if is_refused {
+                    session.slot.put(Err(Error::bad_input(field, message)));
+                }
+                !is_refused
+            });
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod statement;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
@@ -13,6 +12,7 @@ use crate::domain::catalogue;
 use crate::domain::inbox::item::{self, Content, Item, Own, Reading};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
+use crate::model::number::ByNumber;
 use statement::Place;
 pub use statement::Span;
 
@@ -41,8 +41,8 @@ pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>)
     Ok(Newer { items, more_after })
 }
 
-async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Seq, Arc<Content>>> {
-    let mut contents = HashMap::with_capacity(seqs.len());
+async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<ByNumber<Seq, Arc<Content>>> {
+    let mut contents = ByNumber::default();
     for seqs in seqs.chunks(LIST) {
         let rows = app.db.read.query_all_raw(statement::contents(app, tenant, seqs).into_statement()).await?;
         let Some(first) = rows.first() else { continue };
