@@ -7,6 +7,7 @@
 mod bell;
 mod client;
 mod close;
+mod handshake;
 mod message;
 mod operations;
 mod wire;
@@ -19,16 +20,13 @@ use std::time::Duration;
 
 use async_graphql::Request;
 use async_graphql::parser::types::OperationType;
-use axum::body::Body;
 use axum::extract::Request as HttpRequest;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::poll_immediate;
 use futures_util::stream::{StreamExt, once};
-use hyper::upgrade::OnUpgrade;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Error as WireError;
-use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
 use tracing::{Instrument, Span};
 
@@ -48,8 +46,6 @@ use close::{Close, Ending, end};
 use message::{Id, Output, Received, complete, error, next};
 use operations::Operations;
 use wire::{Texts, Wire};
-
-const PROTOCOL: &str = "graphql-transport-ws";
 
 /// The most bytes of a message from a client. One of up to twice as many is told so, a longer one is not even read.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -80,19 +76,11 @@ const OPERATIONS: usize = 32;
 
 /// Switches to the protocol, if that is what the client asks for.
 pub fn upgrade(server: Server, line: Option<Arc<Line>>, request: &mut HttpRequest) -> Response {
-    let mut answer = match create_response_with_body(request, Body::empty) {
-        Ok(answer) => answer,
-        Err(refusal) => return (StatusCode::BAD_REQUEST, format!("{refusal}\n")).into_response(),
-    };
-    let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
-        return (StatusCode::UPGRADE_REQUIRED, "this connection cannot become a socket\n").into_response();
+    let (upgrade, answer) = match handshake::shake(request) {
+        Ok(shaken) => shaken,
+        Err(refusal) => return refusal,
     };
     let headers = request.headers();
-    if !offers(headers, PROTOCOL) {
-        let message = format!("the sub-protocol must be {PROTOCOL}\n");
-        return (StatusCode::BAD_REQUEST, message).into_response();
-    }
-    answer.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
     if !cors::origin_allowed(&server.app.config, headers) {
         return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
     }
@@ -117,12 +105,6 @@ pub fn upgrade(server: Server, line: Option<Arc<Line>>, request: &mut HttpReques
         }
     });
     answer
-}
-
-/// Whether a client offers a sub-protocol.
-fn offers(headers: &HeaderMap, protocol: &str) -> bool {
-    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).into_iter().filter_map(|value| value.to_str().ok());
-    offered.flat_map(|value| value.split(',')).any(|offered| offered.trim() == protocol)
 }
 
 struct Connection {
