@@ -43,7 +43,8 @@ impl Wire {
     /// Of a connection that has become a socket. One of this server's own is taken out of its box.
     pub async fn new(upgraded: Upgraded, config: WebSocketConfig) -> Self {
         match downcast::<TokioIo<Served>>(upgraded) {
-            Ok(parts) => Self::over(Either::Left(parts.io.into_inner()), parts.read_buf.into(), config).await,
+            // Copied, for what hyper has read into is 8 KiB long, and would be kept.
+            Ok(parts) => Self::over(Either::Left(parts.io.into_inner()), parts.read_buf.to_vec(), config).await,
             Err(upgraded) => Self::over(Either::Right(TokioIo::new(upgraded)), Vec::new(), config).await,
         }
     }
