@@ -13,8 +13,8 @@ const PROTOCOL: &str = "graphql-transport-ws";
 const VERSION: HeaderValue = HeaderValue::from_static("13");
 
 /// What becomes of the connection once it has been answered, and that answer; or why it does not.
-pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Response> {
-    let refused = |status: StatusCode, message: &str| Err((status, format!("{message}\n")).into_response());
+pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Response>> {
+    let refused = |status: StatusCode, message: &str| Err(Box::new((status, format!("{message}\n")).into_response()));
     let headers = request.headers();
     if request.method() != Method::GET {
         return refused(StatusCode::METHOD_NOT_ALLOWED, "sockets are opened by GET");
@@ -28,7 +28,7 @@ pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Response> {
     if headers.get(header::SEC_WEBSOCKET_VERSION) != Some(&VERSION) {
         let version = [(header::SEC_WEBSOCKET_VERSION, VERSION)];
         let message = "the header Sec-WebSocket-Version must be 13\n";
-        return Err((StatusCode::UPGRADE_REQUIRED, version, message).into_response());
+        return Err(Box::new((StatusCode::UPGRADE_REQUIRED, version, message).into_response()));
     }
     let Some(key) = headers.get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes())) else {
         return refused(StatusCode::BAD_REQUEST, "there must be a header Sec-WebSocket-Key");
@@ -82,7 +82,7 @@ mod tests {
         }
         let upgrade = hyper::upgrade::on(&mut request);
         request.extensions_mut().insert(upgrade);
-        shake(&mut request).map_or_else(|refusal| refusal, |(_, answer)| answer)
+        shake(&mut request).map_or_else(|refusal| *refusal, |(_, answer)| answer)
     }
 
     #[test]

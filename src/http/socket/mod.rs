@@ -78,7 +78,7 @@ const OPERATIONS: usize = 32;
 pub fn upgrade(server: Server, line: Option<Arc<Line>>, request: &mut HttpRequest) -> Response {
     let (upgrade, answer) = match handshake::shake(request) {
         Ok(shaken) => shaken,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let headers = request.headers();
     if !cors::origin_allowed(&server.app.config, headers) {
