@@ -1,23 +1,24 @@
-//! What is remembered weighs what it is counted for. A program of its own, since it counts what the whole process allocates.
+//! What the server keeps for each user and each socket weighs what is promised. A program of its own, since it counts what the whole process
+//! allocates.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing where something must be has failed")]
 
+mod overviews;
+mod sockets;
+
 use std::sync::Arc;
 
-use sea_orm::ConnectionTrait;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tempfile::TempDir;
 use tidings::app::App;
 use tidings::clock::Clock;
 use tidings::config::Config;
-use tidings::domain::overview::{self, Wish};
-use tidings::domain::tenant::{self, Tenant};
-use tidings::domain::user;
+use tokio::sync::{Mutex, MutexGuard};
 
 #[global_allocator]
 static ALLOCATED: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
-/// Users whose overviews are read.
-const USERS: usize = 2000;
+const SECRET: &str = "the secret of the tests, 32 bytes";
 
 /// Bytes that are allocated and not given back yet.
 fn allocated() -> usize {
@@ -25,73 +26,21 @@ fn allocated() -> usize {
     of.bytes_allocated - of.bytes_deallocated
 }
 
-/// Reads overviews for the first time; returns how many bytes were counted for them, and how many were allocated.
-async fn read(app: &Arc<App>, tenant: &Arc<Tenant>, names: &[String], wish: &Wish) -> (usize, usize) {
-    let users = user::mention(app, tenant, "users", names).await.unwrap();
-    let (counted, before) = (app.caches.overviews.weight(), allocated());
-    for users in users.chunks(200) {
-        assert_eq!(overview::of(app, tenant, users, wish).await.unwrap().len(), users.len());
-    }
-    let counted = usize::try_from(app.caches.overviews.weight() - counted).unwrap();
-    (counted, allocated() - before)
+/// A server over a database of its own, beside which nothing else is weighed.
+struct Weighed {
+    app: Arc<App>,
+    _folder: TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
-fn names(of: &str) -> Vec<String> {
-    (0..USERS).map(|place| format!("{of} {place}")).collect()
-}
-
-#[tokio::test]
-async fn remembered_overviews_take_about_as_much_memory_as_is_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite://{}?mode=rwc", folder.path().join("weight.db").display());
-    let config = Config::over(&url, "the secret of the tests, 32 bytes");
-    let start = chrono::DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").unwrap();
-    let app = App::start(config, Clock::set(start.to_utc())).await.unwrap();
-    let tenant = tenant::named(&app, "acme").await.unwrap();
-    let txn = app.db.begin().await.unwrap();
-    for place in 0..100 {
-        txn.execute_unprepared(&format!(
-            "INSERT INTO message_type (tenant_id, code, title, read_policy, mandatory, position) SELECT t.id, 't{place}', 'T', 0, \
-             FALSE, 0 FROM tenant t"
-        ))
-        .await
-        .unwrap();
-    }
-    txn.execute_unprepared("UPDATE tenant SET catalogue_version = catalogue_version + 1").await.unwrap();
-    txn.commit().await.unwrap();
-    let all = Wish::default();
-    let some = Wish { types: Some((0..100).map(|place| format!("t{place}")).collect()), ..Wish::default() };
-    // So that pools, caches and statements have what they need.
-    read(&app, &tenant, &names("warm"), &all).await;
-
-    let empty = read(&app, &tenant, &names("empty"), &all).await;
-    let wishing = read(&app, &tenant, &names("wishing"), &some).await;
-    let busy = names("busy");
-    user::mention(&app, &tenant, "users", &busy).await.unwrap();
-    let txn = app.db.begin().await.unwrap();
-    for kind in 0..3 {
-        let seq = format!("u.id * 3 + {kind}");
-        txn.execute_unprepared(&format!(
-            "INSERT INTO notification (tenant_id, id, seq, kind, type_id, title, body, audience, created_at, published_at, \
-             fingerprint) SELECT u.tenant_id, {seq}, {seq}, 1, (SELECT m.id FROM message_type m WHERE m.code = 't{kind}'), \
-             'a title of some length', 'a body of a few more words than the title has', '{{}}', 1, 1, 0 FROM users u WHERE \
-             u.external_id LIKE 'busy%'"
-        ))
-        .await
-        .unwrap();
-        txn.execute_unprepared(&format!(
-            "INSERT INTO inbox_item (user_id, seq, type_id, state) SELECT u.id, {seq}, (SELECT m.id FROM message_type m WHERE \
-             m.code = 't{kind}'), 0 FROM users u WHERE u.external_id LIKE 'busy%'"
-        ))
-        .await
-        .unwrap();
-    }
-    txn.execute_unprepared("UPDATE tenant SET last_seq = 1000000").await.unwrap();
-    txn.execute_unprepared("UPDATE users SET cursor_seq = 1000000").await.unwrap();
-    txn.commit().await.unwrap();
-    let busy = read(&app, &tenant, &busy, &all).await;
-    for (what, (counted, allocated)) in [("empty", empty), ("wishing", wishing), ("busy", busy)] {
-        let each = (counted / USERS, allocated / USERS);
-        assert!(counted > 0 && allocated < counted * 13 / 10 && counted < allocated * 13 / 10, "{what}: {each:?}");
+impl Weighed {
+    async fn start() -> Self {
+        static ONE: Mutex<()> = Mutex::const_new(());
+        let alone = ONE.lock().await;
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}?mode=rwc", folder.path().join("weight.db").display());
+        let start = chrono::DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").unwrap();
+        let app = App::start(Config::over(&url, SECRET), Clock::set(start.to_utc())).await.unwrap();
+        Self { app, _folder: folder, _alone: alone }
     }
 }
