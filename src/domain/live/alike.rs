@@ -3,7 +3,6 @@
 //! Whoever has nothing of their own sees what everybody sees: where 5,000 such users are connected, an announcement changes one overview. An
 //! overview that is like no other is changed where it is.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use entity::ids::Seq;
@@ -20,8 +19,8 @@ const WISHES: usize = 16;
 pub(super) struct Alike {
     /// By their outlines.
     known: Shared<u64, Overview>,
-    /// By what is wished for.
-    last: HashMap<Wish, Step>,
+    /// By what is wished for, of which there is seldom more than one.
+    last: Vec<(Wish, Step)>,
 }
 
 /// What an overview was made last, and by what.
@@ -61,7 +60,8 @@ impl Alike {
         if Arc::strong_count(overview) == 1 {
             return Arc::make_mut(overview).add_all(items, end, wish);
         }
-        if let Some(step) = self.last.get(wish).filter(|step| step.is_of(overview, items, end)) {
+        let mut last = self.last.iter();
+        if let Some((_, step)) = last.find(|(of, step)| step.is_of(overview, items, end) && of == wish) {
             *overview = step.after.clone();
             return step.added;
         }
@@ -69,10 +69,11 @@ impl Alike {
         let added = another.add_all(items, end, wish);
         let after = self.share(another);
         let before = std::mem::replace(overview, after.clone());
+        self.last.retain(|(of, _)| of != wish);
         if self.last.len() >= WISHES {
             self.last.clear();
         }
-        self.last.insert(wish.clone(), Step { before, items: items.to_vec(), end, after, added });
+        self.last.push((wish.clone(), Step { before, items: items.to_vec(), end, after, added }));
         added
     }
 }
