@@ -38,6 +38,8 @@ pub struct Door {
 
 #[derive(Debug, Default)]
 struct Inside {
+    many: usize,
+    /// Those that are looked after, which sockets do by themselves.
     lines: HashMap<u64, Arc<Line>>,
     next: u64,
     by_address: Counts<IpAddr>,
@@ -95,13 +97,14 @@ impl Door {
         let most = self.app.config.connections.connections_per_address as usize;
         let mut inside = self.inside.lock();
         let has_most = counted.is_some_and(|address| inside.by_address.of(&address) >= most);
-        if has_most || inside.lines.len() >= self.most && !self.make_room(&mut inside) {
+        if has_most || inside.many >= self.most && !self.make_room(&mut inside) {
             self.app.metrics.refused(if has_most { "address" } else { "full" });
             return None;
         }
         let line = Arc::new(Line::new(self.hand.clone(), address));
         let number = inside.next;
         inside.next += 1;
+        inside.many += 1;
         inside.lines.insert(number, line.clone());
         if let Some(address) = counted {
             inside.by_address.add(address, 1);
@@ -161,7 +164,11 @@ impl Door {
     pub fn look(&self) {
         self.hand.tick();
         // Whoever is ended wants to leave this door meanwhile.
-        let lines: Vec<_> = self.inside.lock().lines.values().cloned().collect();
+        let lines: Vec<_> = {
+            let lines = &mut self.inside.lock().lines;
+            lines.retain(|_, line| !line.is_upgraded());
+            lines.values().cloned().collect()
+        };
         for why in lines.iter().filter_map(|line| line.look()) {
             self.app.metrics.dropped(why);
         }
@@ -205,6 +212,7 @@ impl Door {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inside = self.door.inside.lock();
+        inside.many -= 1;
         inside.lines.remove(&self.number);
         if let Some(address) = &self.address {
             inside.by_address.remove(address, 1);
