@@ -1,6 +1,7 @@
 //! Five hundred members of one chat, connected, while fifty things a second happen in it.
 
 use std::fs;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -80,18 +81,18 @@ async fn connect(scene: &Scene, about: About, delivered: &Arc<AtomicU64>) -> Res
         match about {
             About::Nothing => {}
             About::Views => {
-                let mut feed = live::views(&scene.app, &scene.live, &scene.tenant, user, None).await?;
+                let feed = live::views(&scene.app, &scene.live, &scene.tenant, user, None).await?;
                 sessions.spawn(async move {
-                    while feed.next().await.is_ok() {
+                    while poll_fn(|cx| feed.poll_next(cx)).await.is_ok() {
                         delivered.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
             About::Totals => {
                 let wish = Wish { cap: Some(99_999), views: Some(0), ..Wish::default() };
-                let mut feed = live::overviews(&scene.app, &scene.live, &scene.tenant, user, wish).await?;
+                let feed = live::overviews(&scene.app, &scene.live, &scene.tenant, user, wish).await?;
                 sessions.spawn(async move {
-                    while feed.next().await.is_ok() {
+                    while poll_fn(|cx| feed.poll_next(cx)).await.is_ok() {
                         delivered.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -64,7 +64,7 @@ impl Answer {
         match self {
             Self::Executed(response, budget) => within(&budget, *response),
             // Into the library's values at once, which keep the order of fields.
-            Self::Text(text) => match serde_json::from_str::<Event>(&text) {
+            Self::Common(filled) => match serde_json::from_str::<Event>(&filled.text()) {
                 Ok(Event { data }) => Response::new(data),
                 Err(error) => failed(Error::internal(error)),
             },

@@ -68,6 +68,7 @@ use entities::Entities;
 pub use errors::code as error_code;
 use errors::failed;
 use event::Events;
+pub use event::Filled;
 pub use flight::{Operation, code as outcome};
 pub use poll::{Known, Poll};
 pub use viewer::{Viewer, Who};
@@ -145,8 +146,8 @@ impl std::fmt::Debug for Schema {
 pub enum Answer {
     /// As the library gives it, and what room there is for it.
     Executed(Box<Response>, Budget),
-    /// The JSON of one without errors.
-    Text(String),
+    /// One without errors, that others get as well.
+    Common(Filled),
 }
 
 impl Answer {
@@ -157,7 +158,7 @@ impl Answer {
                 let refused = |refusal: Box<Response>| serde_json::to_string(&refusal).unwrap_or_default();
                 budget.json(&response).unwrap_or_else(refused)
             }
-            Self::Text(text) => text,
+            Self::Common(filled) => filled.text(),
         }
     }
 }

@@ -89,13 +89,12 @@ impl Seal {
 
     /// The id of two numbers below 2^48, the first of them 0 where one is enough.
     pub fn close(&self, kind: Kind, first: i64, second: i64) -> String {
-        let mut id = String::with_capacity(ID_BYTES);
-        self.push(&mut id, kind, first, second);
-        id
+        // It is always ASCII.
+        str::from_utf8(&self.letters(kind, first, second)).unwrap_or_default().to_owned()
     }
 
-    /// Adds that id to a text.
-    pub fn push(&self, text: &mut String, kind: Kind, first: i64, second: i64) {
+    /// The letters of that id.
+    pub fn letters(&self, kind: Kind, first: i64, second: i64) -> [u8; ID_BYTES] {
         let mut block = [0_u8; 16];
         block[0] = kind as u8;
         block[4..10].copy_from_slice(&first.to_be_bytes()[2..]);
@@ -103,8 +102,8 @@ impl Seal {
         self.0.encrypt_block((&mut block).into());
         let mut id = [0; ID_BYTES];
         // 16 bytes are always as many characters.
-        let written = URL_SAFE_NO_PAD.encode_slice(block, &mut id).unwrap_or_default();
-        text.push_str(str::from_utf8(&id[..written]).unwrap_or_default());
+        let _ = URL_SAFE_NO_PAD.encode_slice(block, &mut id);
+        id
     }
 
     /// The two numbers of an id that `close` made for this kind and tenant; nothing for any other text.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use entity::ids::{Seq, TypeId, UserId};
 use tracing::Instrument;
@@ -78,31 +79,44 @@ pub async fn items(
 }
 
 impl ItemFeed {
-    /// The next item, as soon as there is one. After an error there is nothing more.
-    pub async fn next(&mut self) -> Result<Item> {
+    /// Whether more of what was missed is to be read before the next item is asked for.
+    pub fn is_behind(&self) -> bool {
+        self.ready.is_empty() && self.replay_to.is_some()
+    }
+
+    /// Reads on in what was missed, until there is something of it, or it was all given out.
+    pub async fn catch_up(&mut self) -> Result<()> {
+        let span = self.session.span.clone();
+        let catching_up = async {
+            while self.ready.is_empty()
+                && let Some(end) = self.replay_to
+            {
+                self.at = self.at.max(self.at_least);
+                self.replay(end).await?;
+            }
+            Ok(())
+        };
+        catching_up.instrument(span).await
+    }
+
+    /// The next item, as soon as there is one, for whoever is not behind. After an error there is nothing more.
+    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Result<Item>> {
         loop {
-            if let Some(item) = self.ready.pop_front() {
-                self.at = item.seq;
-                return Ok(item);
-            }
-            self.at = self.at.max(self.at_least);
-            if let Some(end) = self.replay_to {
-                // Boxed, so that a session that has caught up does not keep room for it.
-                let span = self.session.span.clone();
-                Box::pin(self.replay(end)).instrument(span).await?;
-                continue;
-            }
-            match self.mailbox.take().await {
+            let next = match self.ready.pop_front() {
+                Some(item) => Ok(item),
+                None => ready!(self.mailbox.poll_take(cx)),
+            };
+            match next {
                 Ok(item) if item.seq > self.at => {
                     self.at = item.seq;
-                    return Ok(item);
+                    return Poll::Ready(Ok(item));
                 }
                 Ok(_) => {}
-                Err(End::Gone) => return Err(Error::not_found("user", "of this session")),
-                Err(End::Lost) => return Err(End::lost()),
+                Err(End::Gone) => return Poll::Ready(Err(Error::not_found("user", "of this session"))),
+                Err(End::Lost) => return Poll::Ready(Err(End::lost())),
                 Err(End::TooSlow) => {
                     let message = "the client reads too slowly: subscribe again, after the cursor of its last item";
-                    return Err(Error::Unavailable(message.into()));
+                    return Poll::Ready(Err(Error::Unavailable(message.into())));
                 }
             }
         }

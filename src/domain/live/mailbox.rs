@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
-use std::future::poll_fn;
 use std::hash::Hash;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
@@ -62,19 +61,16 @@ impl<S> Shared<S> {
     }
 
     /// What is taken from what is there, as soon as there is something.
-    async fn take<T>(&self, take: impl Fn(&mut S) -> Option<T>) -> T {
-        poll_fn(|cx| {
-            if IS_KEPT.get() {
-                return Poll::Pending;
-            }
-            let (state, waits) = &mut *self.0.lock();
-            let taken = take(state);
-            if taken.is_none() {
-                waits.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
-            }
-            taken.map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+    fn poll_take<T>(&self, cx: &Context<'_>, take: impl FnOnce(&mut S) -> Option<T>) -> Poll<T> {
+        if IS_KEPT.get() {
+            return Poll::Pending;
+        }
+        let (state, waits) = &mut *self.0.lock();
+        let taken = take(state);
+        if taken.is_none() {
+            waits.get_or_insert_with(|| cx.waker().clone()).clone_from(cx.waker());
+        }
+        taken.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -188,19 +184,17 @@ impl<T> Mailbox<T> {
     }
 
     /// The next one, as soon as it is there.
-    pub async fn take(&self) -> Result<T, End> {
-        self.0
-            .take(|state| {
-                if let Some(value) = state.pop() {
-                    return Some(Ok(value));
-                }
-                state.rest.shrink_to_fit();
-                match state.phase {
-                    Phase::Ended(why) => Some(Err(why)),
-                    _ => None,
-                }
-            })
-            .await
+    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<T, End>> {
+        self.0.poll_take(cx, |state| {
+            if let Some(value) = state.pop() {
+                return Some(Ok(value));
+            }
+            state.rest.shrink_to_fit();
+            match state.phase {
+                Phase::Ended(why) => Some(Err(why)),
+                _ => None,
+            }
+        })
     }
 }
 
@@ -225,8 +219,8 @@ impl<T> Slot<T> {
     }
 
     /// The newest one, as soon as it is there.
-    pub async fn take(&self) -> T {
-        self.0.take(Option::take).await
+    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<T> {
+        self.0.poll_take(cx, Option::take)
     }
 }
 
@@ -263,30 +257,27 @@ impl<K: Copy + Eq + Hash, V> Slots<K, V> {
     }
 
     /// The newest one of the key that has waited longest, as soon as there is one.
-    pub async fn take(&self) -> Result<V, End> {
-        self.0
-            .take(|values| {
-                let key = values.order.pop_front();
-                if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
-                    return Some(Ok(value));
-                }
-                if let Some(why) = values.end {
-                    return Some(Err(why));
-                }
-                values.order.shrink_to_fit();
-                values.newest.shrink_to_fit();
-                None
-            })
-            .await
+    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<V, End>> {
+        self.0.poll_take(cx, |values| {
+            let key = values.order.pop_front();
+            if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
+                return Some(Ok(value));
+            }
+            if let Some(why) = values.end {
+                return Some(Err(why));
+            }
+            values.order.shrink_to_fit();
+            values.newest.shrink_to_fit();
+            None
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    use std::task::{Context, Wake};
+    use std::task::Wake;
 
     use super::*;
 
@@ -303,24 +294,27 @@ mod tests {
     fn who_waited_last_is_woken_once_and_by_something_new_alone() {
         let (slot, [before, now]) = (Slot::new(), [(); 2].map(|()| Arc::new(Woken::default())));
         let wakers = [&before, &now].map(|woken| Waker::from(woken.clone()));
-        let [mut first, mut last] = wakers.each_ref().map(Context::from_waker);
+        let [first, last] = wakers.each_ref().map(Context::from_waker);
         let woken = || [&before, &now].map(|woken| woken.0.load(Relaxed));
-        let mut take = pin!(slot.take());
-        assert!(take.as_mut().poll(&mut first).is_pending());
-        assert!(take.as_mut().poll(&mut last).is_pending());
+        assert!(slot.poll_take(&first).is_pending() && slot.poll_take(&last).is_pending());
         assert!(!slot.take_back(|_| true) && woken() == [0, 0]);
         slot.put(1);
         slot.put(2);
         assert_eq!(woken(), [0, 1]);
-        assert_eq!(take.poll(&mut first), Poll::Ready(2));
-        assert!(pin!(slot.take()).poll(&mut first).is_pending());
+        assert_eq!(slot.poll_take(&first), Poll::Ready(2));
+        assert!(slot.poll_take(&first).is_pending());
         slot.put(3);
         assert_eq!(woken(), [1, 1]);
-        assert_eq!(pin!(slot.take()).poll(&mut first), Poll::Ready(3), "what came while nobody waited is there");
+        assert_eq!(slot.poll_take(&first), Poll::Ready(3), "what came while nobody waited is there");
     }
 
-    #[tokio::test]
-    async fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
+    /// With nobody to be woken.
+    fn polled<T>(poll: impl FnOnce(&Context<'_>) -> Poll<T>) -> Poll<T> {
+        poll(&Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_live_session_that_takes_nothing_ends_after_what_was_there_for_it() {
         let mailbox = Mailbox::new();
         assert!(mailbox.go_live());
         for number in 0..BACKLOG {
@@ -328,55 +322,54 @@ mod tests {
         }
         assert!(!mailbox.put(BACKLOG) && !mailbox.put(BACKLOG + 1));
         for number in 0..BACKLOG {
-            assert_eq!(mailbox.take().await.unwrap(), number);
+            assert_eq!(polled(|cx| mailbox.poll_take(cx)), Poll::Ready(Ok(number)));
         }
-        assert!(mailbox.take().await.is_err());
+        assert_eq!(polled(|cx| mailbox.poll_take(cx)), Poll::Ready(Err(End::TooSlow)));
     }
 
-    #[tokio::test]
-    async fn a_replay_that_was_outrun_goes_on() {
+    #[test]
+    fn a_replay_that_was_outrun_goes_on() {
         let mailbox = Mailbox::new();
         for number in 0..=BACKLOG {
             assert!(mailbox.put(number));
         }
         assert!(!mailbox.go_live());
         assert!(mailbox.put(1) && mailbox.go_live());
-        assert_eq!(mailbox.take().await.unwrap(), 1);
+        assert_eq!(polled(|cx| mailbox.poll_take(cx)), Poll::Ready(Ok(1)));
     }
 
-    #[tokio::test]
-    async fn what_was_taken_back_does_not_come() {
+    #[test]
+    fn what_was_taken_back_does_not_come() {
         let slot = Slot::new();
         assert!(!slot.take_back(|_| true));
         slot.put(1);
         assert!(!slot.take_back(|value| *value != 1) && slot.take_back(|value| *value == 1));
         slot.put(2);
-        assert_eq!(slot.take().await, 2);
+        assert_eq!(polled(|cx| slot.poll_take(cx)), Poll::Ready(2));
         assert!(!slot.take_back(|_| true));
     }
 
-    #[tokio::test]
-    async fn what_is_new_stays_where_it_may_be_taken_back_while_it_cannot_be_told() {
+    #[test]
+    fn what_is_new_stays_where_it_may_be_taken_back_while_it_cannot_be_told() {
         let slot = Slot::new();
         slot.put(1);
-        let mut take = Box::pin(slot.take());
-        let mut cx = Context::from_waker(Waker::noop());
-        assert!(without_news(|| take.as_mut().poll(&mut cx)).is_pending());
+        assert!(without_news(|| polled(|cx| slot.poll_take(cx))).is_pending());
         assert!(slot.take_back(|value| *value == 1));
         slot.put(2);
-        assert_eq!(take.await, 2);
+        assert_eq!(polled(|cx| slot.poll_take(cx)), Poll::Ready(2));
     }
 
-    #[tokio::test]
-    async fn slots_keep_the_newest_of_each_key_in_the_order_of_their_first() {
+    #[test]
+    fn slots_keep_the_newest_of_each_key_in_the_order_of_their_first() {
         let slots = Slots::new();
         for (key, value) in [(1, "old"), (2, "other"), (1, "new")] {
             slots.put(key, value);
         }
-        assert_eq!((slots.take().await, slots.take().await), (Ok("new"), Ok("other")));
+        let next = || polled(|cx| slots.poll_take(cx));
+        assert_eq!((next(), next()), (Poll::Ready(Ok("new")), Poll::Ready(Ok("other"))));
         slots.put(1, "again");
-        assert_eq!(slots.take().await, Ok("again"));
+        assert_eq!(next(), Poll::Ready(Ok("again")));
         slots.end(End::Gone);
-        assert_eq!(slots.take().await, Err(End::Gone));
+        assert_eq!(next(), Poll::Ready(Err(End::Gone)));
     }
 }

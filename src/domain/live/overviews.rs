@@ -1,6 +1,7 @@
 //! The overview of a session: at once, and after every change of it.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use entity::ids::{Seq, UserId};
 
@@ -42,7 +43,7 @@ impl OverviewFeed {
 
     /// The overview, the first time at once and then as soon as it is another; in it may be another user who sees the same. After an
     /// error there is nothing more.
-    pub async fn next(&mut self) -> Result<Arc<Overview>> {
-        self.slot.take().await
+    pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<Arc<Overview>>> {
+        self.slot.poll_take(cx)
     }
 }

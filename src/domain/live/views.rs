@@ -1,6 +1,7 @@
 //! What changes in the views of a session's user.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use entity::ids::{UserId, ViewId};
 
@@ -43,11 +44,11 @@ pub async fn views(
 
 impl ViewFeed {
     /// The next view that changed, as it is now. What changes while nobody asks is merged, a view at a time.
-    pub async fn next(&mut self) -> Result<View> {
-        match self.slots.take().await {
+    pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<View>> {
+        self.slots.poll_take(cx).map(|changed| match changed {
             Ok(state) => state.view(),
             Err(End::Lost) => Err(End::lost()),
             Err(_) => Err(Error::not_found("user", "of this session")),
-        }
+        })
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! The library would keep its own copy of the document for every subscription, and several futures within each other, which
 //! took about 9 KB. A subscription that rests keeps where its events come from; the document is shared by all that were sent
-//! the same text.
+//! the same text. What there is to be said of an event that others get as well is made on the stack: a future would have to be kept
+//! with each of them, and fetched from memory for it.
 
 mod shared;
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll, ready};
 
 use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Request, Response, Schema, ValidationMode};
-use async_stream::stream;
 use entity::ids::{Seq, UserId};
-use futures_util::future::FutureExt;
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tracing::{Instrument, Span};
@@ -36,7 +38,7 @@ use crate::domain::{overview, view};
 use crate::error::{Error, Result};
 use crate::model::actor::Origin;
 use crate::model::seal::Kind;
-pub use shared::NOBODY;
+pub use shared::{Filled, NOBODY};
 use shared::{Found, Question, Shared, Template};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
@@ -55,11 +57,11 @@ enum Event {
 }
 
 impl Source {
-    async fn next(&mut self) -> Result<Event> {
+    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Event>> {
         match self {
-            Self::Items(feed) => feed.next().await.map(Event::Item),
-            Self::Overviews(feed) => feed.next().await.map(|of| Event::Overview(feed.user(), of)),
-            Self::Views(feed) => feed.next().await.map(Event::View),
+            Self::Items(feed) => feed.poll_next(cx).map_ok(Event::Item),
+            Self::Overviews(feed) => feed.poll_next(cx).map_ok(|of| Event::Overview(feed.user(), of)),
+            Self::Views(feed) => feed.poll_next(cx).map_ok(Event::View),
         }
     }
 }
@@ -180,6 +182,29 @@ pub struct Events {
     shared: Arc<Shared>,
 }
 
+/// The answers to a subscription.
+struct Answers {
+    /// What it is at, if it does not wait for an event.
+    work: Option<BoxFuture<'static, Worked>>,
+    /// A subscription that is at nothing. There is neither where nothing more comes.
+    running: Option<Running>,
+}
+
+/// What came of work: a subscription that goes on, perhaps with an answer, or the last answer.
+type Worked = Result<(Running, Option<Answer>), Answer>;
+
+/// What a subscription comes to.
+enum Next {
+    Known(Answer),
+    /// Whose answer may be the same for others.
+    Common(Event),
+    /// Whose answer is this subscription's own.
+    Own(Event),
+    /// What was missed is to be read.
+    Missed,
+    Failed(Error),
+}
+
 /// A subscription that has begun.
 struct Running {
     events: Events,
@@ -206,20 +231,8 @@ impl Events {
         viewer: Viewer,
         admitted: Admitted,
     ) -> impl Stream<Item = Answer> + Send + 'static {
-        // Boxed, so that nothing of it is kept once it is over.
-        let begun = self.begin(library, viewer, admitted).in_current_span().boxed();
-        stream! {
-            let mut running = match begun.await {
-                Ok(running) => running,
-                Err(refused) => return yield refused,
-            };
-            loop {
-                match running.source.next().await {
-                    Ok(event) => yield running.answer(event).await,
-                    Err(error) => return yield running.failed(error),
-                }
-            }
-        }
+        let begun = async { Ok((self.begin(library, viewer, admitted).await?, None)) };
+        Answers { work: Some(begun.in_current_span().boxed()), running: None }
     }
 
     async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Answer> {
@@ -242,18 +255,75 @@ impl Events {
     }
 }
 
-impl Running {
-    async fn answer(&mut self, event: Event) -> Answer {
-        let template = match self.events.shared.find(self.viewer.tenant.id, &self.question, &event) {
-            Found::Same(template) => Some(template),
-            Found::Own => None,
-            Found::Nothing => Box::pin(self.template(event.clone())).await,
-        };
-        if let Some(template) = template {
-            self.flight.went_well();
-            return Answer::Text(template.fill(&self.viewer.tenant.seal, event.user()));
+impl Stream for Answers {
+    type Item = Answer;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Answer>> {
+        loop {
+            if let Some(work) = &mut self.work {
+                let worked = ready!(work.as_mut().poll(cx));
+                self.work = None;
+                match worked {
+                    Ok((running, answer)) => {
+                        self.running = Some(running);
+                        if answer.is_some() {
+                            return Poll::Ready(answer);
+                        }
+                    }
+                    Err(last) => return Poll::Ready(Some(last)),
+                }
+            }
+            let Some(running) = &mut self.running else { return Poll::Ready(None) };
+            match ready!(running.poll_next(cx)) {
+                Next::Known(answer) => return Poll::Ready(Some(answer)),
+                next => self.work = self.running.take().map(|running| running.work(next).boxed()),
+            }
         }
-        let answer = Box::new(Box::pin(self.execute(event, self.viewer.clone())).await);
+    }
+}
+
+impl Running {
+    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Next> {
+        if matches!(&self.source, Source::Items(feed) if feed.is_behind()) {
+            return Poll::Ready(Next::Missed);
+        }
+        Poll::Ready(match ready!(self.source.poll_next(cx)) {
+            Ok(event) => match self.events.shared.find(self.viewer.tenant.id, &self.question, &event) {
+                Found::Same(template) => Next::Known(self.filled(template, &event)),
+                Found::Nothing => Next::Common(event),
+                Found::Own => Next::Own(event),
+            },
+            Err(error) => Next::Failed(error),
+        })
+    }
+
+    async fn work(mut self, next: Next) -> Worked {
+        let answer = match next {
+            Next::Known(answer) => Some(answer),
+            Next::Common(event) => match self.template(event.clone()).await {
+                Some(template) => Some(self.filled(template, &event)),
+                None => Some(self.answer(event).await),
+            },
+            Next::Own(event) => Some(self.answer(event).await),
+            Next::Missed => {
+                if let Source::Items(feed) = &mut self.source {
+                    let read = feed.catch_up().await;
+                    read.map_err(|error| self.failed(error))?;
+                }
+                None
+            }
+            Next::Failed(error) => return Err(self.failed(error)),
+        };
+        Ok((self, answer))
+    }
+
+    fn filled(&mut self, template: Arc<Template>, event: &Event) -> Answer {
+        self.flight.went_well();
+        Answer::Common(Filled { template, tenant: self.viewer.tenant.clone(), user: event.user() })
+    }
+
+    async fn answer(&mut self, event: Event) -> Answer {
+        let answer = Box::new(self.execute(event, self.viewer.clone()).await);
         self.flight.answered(&answer);
         Answer::Executed(answer, self.events.budget(&self.viewer))
     }

@@ -18,6 +18,7 @@ use entity::ids::{Seq, TenantId, UserId};
 use parking_lot::Mutex;
 
 use super::Event;
+use crate::domain::tenant::Tenant;
 use crate::model::number::ByNumber;
 use crate::model::seal::{ID_BYTES, Kind, Seal};
 
@@ -175,15 +176,39 @@ impl Template {
         Self { parts, end: text[from..].to_owned() }
     }
 
-    /// The answer for a user.
-    pub fn fill(&self, seal: &Seal, user: UserId) -> String {
-        let bytes = self.parts.iter().map(|(text, _)| text.len() + ID_BYTES).sum::<usize>() + self.end.len();
-        let mut answer = String::with_capacity(bytes);
-        for (text, (kind, seq)) in &self.parts {
-            answer.push_str(text);
-            seal.push(&mut answer, *kind, user.0, seq.0);
+    fn bytes(&self) -> usize {
+        self.parts.iter().map(|(text, _)| text.len() + ID_BYTES).sum::<usize>() + self.end.len()
+    }
+}
+
+/// The answer of one of those who get the same but for ids.
+pub struct Filled {
+    pub template: Arc<Template>,
+    pub tenant: Arc<Tenant>,
+    pub user: UserId,
+}
+
+impl Filled {
+    /// How long its JSON is.
+    pub fn bytes(&self) -> usize {
+        self.template.bytes()
+    }
+
+    /// Adds its JSON to a text.
+    pub fn write(&self, text: &mut Vec<u8>) {
+        let Template { parts, end } = &*self.template;
+        for (before, (kind, seq)) in parts {
+            text.extend_from_slice(before.as_bytes());
+            text.extend_from_slice(&self.tenant.seal.letters(*kind, self.user.0, seq.0));
         }
-        answer.push_str(&self.end);
-        answer
+        text.extend_from_slice(end.as_bytes());
+    }
+
+    /// Its JSON.
+    pub fn text(&self) -> String {
+        let mut text = Vec::with_capacity(self.bytes());
+        self.write(&mut text);
+        // Of texts and ids.
+        String::from_utf8(text).unwrap_or_default()
     }
 }

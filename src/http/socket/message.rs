@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
-use crate::graphql::Answer;
+use super::wire::Part;
+use crate::graphql::{Answer, Filled};
 use crate::http::answer::is_refused;
 use crate::http::request::request_of;
 
@@ -74,8 +75,7 @@ pub fn parse(text: &str) -> Result<Received, String> {
 
 /// What an operation gives.
 pub enum Output {
-    /// The JSON of an answer.
-    Next(String),
+    Next(Answer),
     /// It was refused, or can give nothing more.
     Failed(Vec<ServerError>),
     End,
@@ -90,7 +90,7 @@ impl Output {
                 return Self::Failed(response.errors.clone());
             }
         }
-        Self::Next(answer.into_text())
+        Self::Next(answer)
     }
 }
 
@@ -108,9 +108,20 @@ impl Id {
     }
 }
 
-/// One result of an operation, whose JSON is there, in its parts.
-pub fn next<'a>(id: &'a Id, answer: &'a str) -> [&'a [u8]; 5] {
-    [br#"{"type":"next","id":"#, &id.0, br#","payload":"#, answer.as_bytes(), b"}"]
+/// One result of an operation, in parts.
+pub fn next<'a>(id: &'a Id, answer: &'a dyn Part) -> [&'a dyn Part; 5] {
+    [br#"{"type":"next","id":"#, &id.0, br#","payload":"#, answer, b"}"]
+}
+
+/// The JSON of an answer that others get as well.
+impl Part for Filled {
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn write(&self, text: &mut Vec<u8>) {
+        self.write(text);
+    }
 }
 
 /// An operation was refused, and has ended.

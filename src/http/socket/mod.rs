@@ -13,9 +13,10 @@ mod operations;
 mod wire;
 
 use std::future::poll_fn;
+use std::mem::take;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_graphql::Request;
@@ -26,7 +27,6 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::poll_immediate;
 use futures_util::stream::{StreamExt, once};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use tokio_tungstenite::tungstenite::Error as WireError;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
 use tracing::{Instrument, Span};
 
@@ -38,7 +38,7 @@ use super::session::{Place, left};
 use super::{cors, observe};
 use crate::domain::live::without_news;
 use crate::error::{Error, Result};
-use crate::graphql::{Allowance, Bucket};
+use crate::graphql::{Allowance, Answer, Bucket};
 use crate::model::actor::Origin;
 use bell::Bell;
 use client::{Client, admit, check};
@@ -130,21 +130,26 @@ struct Connection {
 
 /// What happens to a connection.
 enum Next {
-    /// There is this to be told, and perhaps more.
-    Told((Id, Output)),
-    /// A message of the client, or the end of what comes from them.
-    Heard(Option<std::result::Result<Message, WireError>>),
+    /// The rest of what they are told is still to be written.
+    Late(Texts),
+    /// A message of the client.
+    Heard(Message),
+    /// The client.
+    Gone,
     /// It has waited as long as it may, for what it knows itself.
     Woken,
     Stopped,
 }
 
 /// What was told of what there was to be told.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     /// The operations wake the task when there is more.
     All,
     Part,
+    /// All of this, but for what there was no room for.
+    Late(Texts),
+    /// Nothing, for the client has gone.
+    Nothing,
 }
 
 impl Connection {
@@ -197,25 +202,23 @@ impl Connection {
         let stopped = sessions.stopped();
         let wake = sleep_until(begin_by);
         tokio::pin!(stopped, wake);
-        let mut told = None;
+        let mut hears_first = false;
         loop {
-            // What it is told changes nothing of when it wakes.
-            if told.is_none() {
-                let until = self.limit(begin_by).min(self.patience());
-                if wake.deadline() != until {
-                    wake.as_mut().reset(until);
-                    self.bell.ring();
-                }
+            let until = self.limit(begin_by).min(self.patience());
+            if wake.deadline() != until {
+                wake.as_mut().reset(until);
+                self.bell.ring();
             }
-            let next = self.next(told.take(), wake.as_mut(), stopped.as_mut()).await;
+            let next = self.next(hears_first, wake.as_mut(), stopped.as_mut()).await;
+            hears_first = matches!(next, Next::Late(_));
             let outcome = match next {
-                Next::Told(first) => self.say_all(first).await.map(|all| told = Some(all)),
+                Next::Late(texts) => in_time(&mut self.operations, self.wire.tell(texts)).await,
                 // Boxed, so that a socket at rest does not keep room for it.
-                Next::Heard(Some(Ok(message))) => {
+                Next::Heard(message) => {
                     let span = self.span.clone();
                     Box::pin(self.hear(message, &shown)).instrument(span).await
                 }
-                Next::Heard(Some(Err(_)) | None) => Err(None),
+                Next::Gone => Err(None),
                 Next::Woken => match self.client {
                     _ if self.limit(begin_by) > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
@@ -239,39 +242,37 @@ impl Connection {
         self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER }
     }
 
-    /// What comes first: mostly, that there is something to be told, for which nothing else is looked at. But a client who was just told
-    /// something is heard before they are told more.
+    /// Tells the client what there is to be told, until something else comes. Mostly nothing else does, and all of it is done on the stack:
+    /// what is kept of the socket meanwhile would be fetched from memory. Who has more to be told than is written at once is heard in
+    /// between; so is, if `hears_first`, who has just taken what they were told.
     async fn next(
         &mut self,
-        mut told: Option<Told>,
+        mut hears_first: bool,
         mut wake: Pin<&mut Sleep>,
         mut stopped: Pin<&mut impl Future<Output = ()>>,
     ) -> Next {
         poll_fn(|cx| {
-            let told = told.take();
-            if told.is_none()
-                && let Poll::Ready(first) = self.operations.poll_next(cx)
-            {
-                return Poll::Ready(Next::Told(first));
-            }
-            let elsewhere = self.bell.poll(cx, |cx| {
-                if wake.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Next::Woken);
+            loop {
+                let told = if take(&mut hears_first) { Told::Part } else { self.tell_all(cx) };
+                let has_more = match told {
+                    Told::All => false,
+                    Told::Part => true,
+                    Told::Late(texts) => return Poll::Ready(Next::Late(texts)),
+                    Told::Nothing => return Poll::Ready(Next::Gone),
+                };
+                let elsewhere = self.bell.poll(cx, |cx| {
+                    if wake.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(Next::Woken);
+                    }
+                    if stopped.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(Next::Stopped);
+                    }
+                    self.wire.poll_next(cx).map(|heard| heard.and_then(Result::ok).map_or(Next::Gone, Next::Heard))
+                });
+                if elsewhere.is_ready() || !has_more {
+                    return elsewhere;
                 }
-                if stopped.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Next::Stopped);
-                }
-                self.wire.poll_next(cx).map(Next::Heard)
-            });
-            if elsewhere.is_ready() {
-                return elsewhere;
             }
-            if told == Some(Told::Part)
-                && let Poll::Ready(first) = self.operations.poll_next(cx)
-            {
-                return Poll::Ready(Next::Told(first));
-            }
-            Poll::Pending
         })
         .await
     }
@@ -363,22 +364,23 @@ impl Connection {
         Ok(())
     }
 
-    /// Says what is there to be said, in one write to the network.
-    async fn say_all(&mut self, first: (Id, Output)) -> Result<Told, Ending> {
-        let (mut ready, mut texts, mut told) = (Some(first), Texts::default(), Told::All);
-        while let Some((id, output)) = ready.take() {
+    /// Tells what there is to be told, in one write to the network.
+    fn tell_all(&mut self, cx: &mut Context<'_>) -> Told {
+        let (mut texts, mut told) = (Texts::default(), Told::All);
+        while let Poll::Ready((id, output)) = self.operations.poll_next(cx) {
             self.tell(&mut texts, &id, output);
             if texts.bytes() >= WRITE_BYTES {
-                // Whoever has more than that to be told is heard in between.
                 told = Told::Part;
-            } else {
-                ready = poll_immediate(poll_fn(|cx| self.operations.poll_next(cx))).await;
+                break;
             }
         }
-        match in_time(&mut self.operations, self.wire.tell(texts)).await? {
-            Written::AtOnce => Ok(told),
-            // What came meanwhile has woken nobody.
-            Written::Late => Ok(Told::Part),
+        if texts.bytes() == 0 {
+            return told;
+        }
+        match self.wire.poll_tell(cx, &mut texts) {
+            Poll::Ready(Ok(())) => told,
+            Poll::Ready(Err(_)) => Told::Nothing,
+            Poll::Pending => Told::Late(texts),
         }
     }
 
@@ -389,7 +391,8 @@ impl Connection {
                 self.operations.remove(id);
                 texts.push(&[&error(id, &errors)]);
             }
-            Output::Next(answer) => texts.push(&next(id, &answer)),
+            Output::Next(Answer::Common(answer)) => texts.push(&next(id, &answer)),
+            Output::Next(answer) => texts.push(&next(id, &answer.into_text())),
             Output::End => {
                 self.operations.remove(id);
                 texts.push(&[&complete(id)]);
@@ -402,38 +405,28 @@ impl Connection {
             return Err(None);
         }
         self.is_pinged = true;
-        in_time(&mut self.operations, self.wire.send(Message::Ping(Vec::new().into()))).await.map(drop)
+        in_time(&mut self.operations, self.wire.send(Message::Ping(Vec::new().into()))).await
     }
 
     async fn send(&mut self, text: impl AsRef<[u8]>) -> Result<(), Ending> {
-        in_time(&mut self.operations, self.wire.tell(Texts::of(&[text.as_ref()]))).await.map(drop)
+        let texts = Texts::of(&[&text]);
+        in_time(&mut self.operations, self.wire.tell(texts)).await
     }
 }
 
-/// How something was written.
-#[derive(Clone, Copy)]
-enum Written {
-    AtOnce,
-    /// The client took nothing for a while.
-    Late,
-}
-
 /// Writes, for as long as that may take. Meanwhile each operation goes on with what it is at: it may be in a transaction, in whose way nobody is
-/// to be because a client takes nothing.
-async fn in_time<E>(
-    operations: &mut Operations,
-    writing: impl Future<Output = Result<(), E>>,
-) -> Result<Written, Ending> {
+/// to be because a client takes nothing. Operations are to be polled after that, for what has come meanwhile wakes nobody.
+async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
     let mut writing = pin!(writing);
     // There is mostly room for it, and so no need of a timer.
     if let Some(written) = poll_immediate(writing.as_mut()).await {
-        return written.map(|()| Written::AtOnce).map_err(|_| None);
+        return written.map_err(|_| None);
     }
     let written = poll_fn(|cx| {
         without_news(|| operations.go_on(cx));
         writing.as_mut().poll(cx)
     });
-    timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map(|()| Written::Late).map_err(|_| None)
+    timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map_err(|_| None)
 }
 
 #[cfg(test)]
@@ -449,12 +442,12 @@ mod tests {
         let transaction = async move {
             yield_now().await;
             let _ = sender.send(());
-            Output::Next("done".into())
+            Output::Failed(Vec::new())
         };
         let after = async { panic!("this is asked for once what came before it was told") };
         operations.insert(Id::of("a"), once(transaction).chain(once(after)).boxed());
         assert!(in_time(&mut operations, taken).await.is_ok(), "nobody went on");
         let (id, output) = poll_fn(|cx| operations.poll_next(cx)).await;
-        assert!(id == Id::of("a") && matches!(output, Output::Next(text) if text == "done"));
+        assert!(id == Id::of("a") && matches!(output, Output::Failed(_)));
     }
 }

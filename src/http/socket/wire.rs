@@ -4,15 +4,18 @@
 //! it, in one piece: what it keeps for each socket, a buffer and wakers, would have to be fetched from memory for each of them, and
 //! there is mostly nothing in it.
 
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
+use std::mem::take;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::upgrade::downcast;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
@@ -28,9 +31,30 @@ const HEADER_BYTES: usize = 10;
 /// What messages come from, and what is told goes to.
 pub struct Wire<T = Either<Served, TokioIo<Upgraded>>>(WebSocketStream<Watched<T>>);
 
+thread_local! {
+    /// What texts were last written from: it is still near, and need not be fetched from memory for the next.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// The most bytes that are kept to be used again, by each thread.
+const SPARE_BYTES: usize = 32 * 1024;
+
+/// A part of a text.
+pub trait Part {
+    /// How long it is.
+    fn bytes(&self) -> usize;
+
+    /// Adds it to a text.
+    fn write(&self, text: &mut Vec<u8>);
+}
+
 /// Texts on their way to a client, in frames of their own.
-#[derive(Debug, Default)]
-pub struct Texts(Vec<u8>);
+#[derive(Debug)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    /// So many of them were written.
+    written: usize,
+}
 
 /// A stream of bytes of which it is known whether the library has more to write.
 #[derive(Debug)]
@@ -63,11 +87,23 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Wire<T> {
     }
 
     /// Writes texts, after whatever the library has begun to write. To be polled to its end: nothing else may be written before that.
-    pub async fn tell(&mut self, texts: Texts) -> Result<(), Error> {
+    pub fn poll_tell(&mut self, context: &mut Context<'_>, texts: &mut Texts) -> Poll<Result<(), Error>> {
         if self.0.get_ref().is_owed_more {
-            self.flush().await?;
+            ready!(self.0.poll_flush_unpin(context))?;
         }
-        Ok(self.0.get_mut().io.write_all(&texts.0).await?)
+        let mut io = Pin::new(&mut self.0.get_mut().io);
+        while texts.written < texts.bytes.len() {
+            match ready!(io.as_mut().poll_write(context, &texts.bytes[texts.written..]))? {
+                0 => return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into())),
+                written => texts.written += written,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The same, to its end.
+    pub async fn tell(&mut self, mut texts: Texts) -> Result<(), Error> {
+        poll_fn(|context| self.poll_tell(context, &mut texts)).await
     }
 
     /// Writes what is no text.
@@ -83,27 +119,53 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Wire<T> {
 
 impl Texts {
     /// Of one text, in parts.
-    pub fn of(parts: &[&[u8]]) -> Self {
+    pub fn of(parts: &[&dyn Part]) -> Self {
         let mut texts = Self::default();
         texts.push(parts);
         texts
     }
 
     /// Adds a text, in parts.
-    pub fn push(&mut self, parts: &[&[u8]]) {
-        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
-        self.0.reserve(HEADER_BYTES + bytes);
+    pub fn push(&mut self, parts: &[&dyn Part]) {
+        let bytes = parts.iter().map(|part| part.bytes()).sum::<usize>();
+        self.bytes.reserve(HEADER_BYTES + bytes);
         let header = FrameHeader { opcode: OpCode::Data(Data::Text), ..FrameHeader::default() };
         // There is always room in a vector.
-        let _ = header.format(bytes as u64, &mut self.0);
+        let _ = header.format(bytes as u64, &mut self.bytes);
         for part in parts {
-            self.0.extend_from_slice(part);
+            part.write(&mut self.bytes);
         }
     }
 
     /// How long they are by now.
     pub fn bytes(&self) -> usize {
-        self.0.len()
+        self.bytes.len()
+    }
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self { bytes: SPARE.take(), written: 0 }
+    }
+}
+
+impl Drop for Texts {
+    fn drop(&mut self) {
+        if self.bytes.capacity() <= SPARE_BYTES {
+            self.bytes.clear();
+            // There is none where the thread ends.
+            let _ = SPARE.try_with(|spare| spare.set(take(&mut self.bytes)));
+        }
+    }
+}
+
+impl<T: AsRef<[u8]>> Part for T {
+    fn bytes(&self) -> usize {
+        self.as_ref().len()
+    }
+
+    fn write(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(self.as_ref());
     }
 }
 
@@ -135,8 +197,6 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-
     use futures_util::future::poll_immediate;
     use tokio::io::{DuplexStream, duplex};
 
@@ -156,8 +216,8 @@ mod tests {
         for length in [0, 1, 125, 126, 127, 65_535, 65_536, 200_000] {
             let (mut server, mut client) = pipe().await;
             let text = "a".repeat(length);
-            let mut texts = Texts::of(&[text.as_bytes()]);
-            texts.push(&[b"next ", text.as_bytes(), b"!"]);
+            let mut texts = Texts::of(&[&text]);
+            texts.push(&[b"next ", &text, b"!"]);
             assert!(texts.bytes() > 2 * length);
             let heard = async { [client.next().await, client.next().await].map(|heard| heard.unwrap().unwrap()) };
             let (told, heard) = tokio::join!(server.tell(texts), heard);
@@ -185,10 +245,10 @@ mod tests {
         assert!(server.0.get_ref().is_owed_more);
         let text = "a".repeat(LONG);
         let told = async {
-            server.tell(Texts::of(&[text.as_bytes()])).await.unwrap();
+            server.tell(Texts::of(&[&text])).await.unwrap();
             assert!(!server.0.get_ref().is_owed_more);
             server.send(Message::Ping(vec![9].into())).await.unwrap();
-            server.tell(Texts::of(&[text.as_bytes()])).await.unwrap();
+            server.tell(Texts::of(&[&text])).await.unwrap();
         };
         let heard = async {
             let mut all = Vec::new();

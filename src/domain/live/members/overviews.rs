@@ -168,15 +168,23 @@ impl Members {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
 
     use entity::ids::Seq;
-    use futures_util::FutureExt;
 
     use super::*;
     use crate::domain::live::alike::tests::overview;
     use crate::domain::live::event::Want;
     use crate::domain::live::mailbox::Slot;
     use crate::domain::overview::Count;
+
+    /// What is there to be taken.
+    fn taken<T>(slot: &Slot<T>) -> Option<T> {
+        match slot.poll_take(&Context::from_waker(Waker::noop())) {
+            Poll::Ready(taken) => Some(taken),
+            Poll::Pending => None,
+        }
+    }
 
     #[test]
     fn who_has_waited_longest_is_shown_first_however_often_others_change() {
@@ -218,14 +226,14 @@ mod tests {
             slot
         });
         members.views_changed(UserId(1));
-        assert_eq!(slots.each_ref().map(|slot| slot.take().now_or_never().is_some()), [true, false]);
+        assert_eq!(slots.each_ref().map(|slot| taken(slot).is_some()), [true, false]);
         assert_eq!(members.take_views_changed(10, now).len(), 1, "it does not rest");
         members.show_views(&metrics, UserId(1), 5, &Unread::default());
-        assert_eq!(slots.each_ref().map(|slot| slot.take().now_or_never().is_some()), [false, true], "it does then");
+        assert_eq!(slots.each_ref().map(|slot| taken(slot).is_some()), [false, true], "it does then");
         // Nor is the reason for which a session ends taken back.
         members.refuse(&wishes[1], &[UserId(1)], "types", "has gone");
         members.views_changed(UserId(1));
-        assert!(slots[1].take().now_or_never().is_some_and(|overview| overview.is_err()));
+        assert!(taken(&slots[1]).is_some_and(|overview| overview.is_err()));
     }
 
     #[test]
