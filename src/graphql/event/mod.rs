@@ -193,9 +193,8 @@ struct Answers {
 /// What came of work: a subscription that goes on, perhaps with an answer, or the last answer.
 type Worked = Result<(Running, Option<Answer>), Answer>;
 
-/// What a subscription comes to.
-enum Next {
-    Known(Answer),
+/// What is to be done for the next answer.
+enum Work {
     /// Whose answer may be the same for others.
     Common(Event),
     /// Whose answer is this subscription's own.
@@ -275,44 +274,44 @@ impl Stream for Answers {
             }
             let Some(running) = &mut self.running else { return Poll::Ready(None) };
             match ready!(running.poll_next(cx)) {
-                Next::Known(answer) => return Poll::Ready(Some(answer)),
-                next => self.work = self.running.take().map(|running| running.work(next).boxed()),
+                Ok(answer) => return Poll::Ready(Some(answer)),
+                Err(work) => self.work = self.running.take().map(|running| running.work(work).boxed()),
             }
         }
     }
 }
 
 impl Running {
-    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Next> {
+    /// The next answer, where it is known, or the work for it.
+    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Answer, Work>> {
         if matches!(&self.source, Source::Items(feed) if feed.is_behind()) {
-            return Poll::Ready(Next::Missed);
+            return Poll::Ready(Err(Work::Missed));
         }
         Poll::Ready(match ready!(self.source.poll_next(cx)) {
             Ok(event) => match self.events.shared.find(self.viewer.tenant.id, &self.question, &event) {
-                Found::Same(template) => Next::Known(self.filled(template, &event)),
-                Found::Nothing => Next::Common(event),
-                Found::Own => Next::Own(event),
+                Found::Same(template) => Ok(self.filled(template, &event)),
+                Found::Nothing => Err(Work::Common(event)),
+                Found::Own => Err(Work::Own(event)),
             },
-            Err(error) => Next::Failed(error),
+            Err(error) => Err(Work::Failed(error)),
         })
     }
 
-    async fn work(mut self, next: Next) -> Worked {
-        let answer = match next {
-            Next::Known(answer) => Some(answer),
-            Next::Common(event) => match self.template(event.clone()).await {
+    async fn work(mut self, work: Work) -> Worked {
+        let answer = match work {
+            Work::Common(event) => match self.template(event.clone()).await {
                 Some(template) => Some(self.filled(template, &event)),
                 None => Some(self.answer(event).await),
             },
-            Next::Own(event) => Some(self.answer(event).await),
-            Next::Missed => {
+            Work::Own(event) => Some(self.answer(event).await),
+            Work::Missed => {
                 if let Source::Items(feed) = &mut self.source {
                     let read = feed.catch_up().await;
                     read.map_err(|error| self.failed(error))?;
                 }
                 None
             }
-            Next::Failed(error) => return Err(self.failed(error)),
+            Work::Failed(error) => return Err(self.failed(error)),
         };
         Ok((self, answer))
     }

@@ -167,10 +167,11 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::Arc;
-    use std::task::{Context, Poll, Waker};
 
     use entity::ids::Seq;
+    use futures_util::FutureExt;
 
     use super::*;
     use crate::domain::live::alike::tests::overview;
@@ -180,10 +181,7 @@ mod tests {
 
     /// What is there to be taken.
     fn taken<T>(slot: &Slot<T>) -> Option<T> {
-        match slot.poll_take(&Context::from_waker(Waker::noop())) {
-            Poll::Ready(taken) => Some(taken),
-            Poll::Pending => None,
-        }
+        poll_fn(|cx| slot.poll_take(cx)).now_or_never()
     }
 
     #[test]
