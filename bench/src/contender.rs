@@ -1,12 +1,10 @@
-//! What Tidings is measured against, in a process of its own: the best statements for the same answers behind as little as
-//! possible (the limit), its own statements behind the same, and three designs over tables of letters behind the libraries
-//! that Tidings stands on.
+//! The programs that Tidings is measured against, in a process of their own: the best statements for the same answers with
+//! almost nothing around them (the limit), and three designs over tables of letters with the libraries that Tidings uses.
 
 mod answer;
 mod driver;
 mod letters;
 mod limit;
-mod ours;
 mod together;
 
 use std::net::SocketAddr;
@@ -66,10 +64,9 @@ pub async fn serve(options: Options) -> Result<()> {
     let app = App::over(connect(&options.data, 2).await?, config, Clock::System).await?;
     let letters = letters::routes(&options.database, options.connections).await?;
     let limit = limit::routes(&options.database, options.connections, &app).await?;
-    let ours = ours::routes(&options.database, options.connections, &app).await?;
     let own = Router::new().route("/readyz", get(async || "ready")).route("/metrics", get(metrics));
     let listener = tidings::http::listen(options.listen)?;
-    axum::serve(listener, own.merge(limit).merge(ours).merge(letters)).await?;
+    axum::serve(listener, own.merge(limit).merge(letters)).await?;
     Ok(())
 }
 

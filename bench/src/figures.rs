@@ -152,11 +152,15 @@ fn file(what: &str, database: &str) -> PathBuf {
     place::root().join(format!("bench/results/{what}-{database}.json"))
 }
 
-/// Prints cases, and keeps them for the report.
-pub fn write(what: &str, place: &Place, cases: Vec<Case>) -> Result<()> {
-    for case in &cases {
+/// Prints the tables of cases.
+pub fn print(what: &str, place: &Place, cases: &[Case]) {
+    for case in cases {
         println!("\n### {what}, {}: {}\n\n{}", place.database(), case.name, case.table());
     }
+}
+
+/// Keeps the figures that later gates are compared with.
+pub fn accept(what: &str, place: &Place, cases: Vec<Case>) -> Result<()> {
     let said = |program: &str, arguments: &[&str]| -> Result<String> {
         let output = Command::new(program).args(arguments).current_dir(place::root()).output()?;
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
@@ -175,7 +179,7 @@ pub fn write(what: &str, place: &Place, cases: Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// Figures with four digits, for nobody reads more.
+/// Rounds figures to four digits, which are more than the measurements repeat.
 fn rounded(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {

@@ -55,7 +55,8 @@ pub async fn run(ground: &Ground, accept: bool) -> Result<()> {
         }
     }
     if accept {
-        return figures::write(GATE, &place, cases);
+        figures::print(GATE, &place, &cases);
+        return figures::accept(GATE, &place, cases);
     }
     if dearer.is_empty() { Ok(()) } else { Err(format!("dearer than was accepted: {}", dearer.join("; ")).into()) }
 }

@@ -2,7 +2,7 @@
 //! database and against other designs, in rounds in which all of them take turns.
 //!
 //! `cargo run --release -p bench -- <what>` over SQLite, or over the PostgreSQL of `BENCH_DATABASE_URL` (a database of its
-//! own, which is filled the first time). Figures go to `bench/results`, of which `-- report` makes `docs/performance.md`.
+//! own, which is filled the first time). Figures are printed as Markdown tables: of each, the median and the range over all rounds.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 #![expect(clippy::cast_precision_loss, reason = "measured figures are far below 2^52")]
 #![expect(clippy::cast_possible_wrap, reason = "nothing is counted here to 2^63")]
@@ -15,10 +15,9 @@ mod gate;
 mod load;
 mod machine;
 mod place;
+mod plans;
 mod proxy;
-mod report;
 mod server;
-mod train;
 mod work;
 
 use clap::Parser;
@@ -63,12 +62,10 @@ enum Command {
         #[arg(long)]
         accept: bool,
     },
-    /// Puts a server that counts what it runs to all ordinary work, in small.
-    Train(train::Ground),
-    /// Makes docs/performance.md and its plots of the results; with --check only says whether they are current.
-    Report {
-        #[arg(long)]
-        check: bool,
+    /// Prints the plans of the statements of the data path, over an empty database.
+    Plans {
+        /// URL of the empty database: SQLite, PostgreSQL or MariaDB.
+        database: String,
     },
     /// Serves what Tidings is measured against.
     #[command(hide = true)]
@@ -97,7 +94,7 @@ pub struct Ground {
     /// URL of the Redis that a board hangs in.
     #[arg(long, env = "BENCH_REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
     redis: String,
-    /// The server; where it is not given, it is built as it is released (`.ci/dist`).
+    /// The server's binary; built with the profile `dist`, as a release is, if not given.
     #[arg(long)]
     server: Option<std::path::PathBuf>,
 }
@@ -117,8 +114,7 @@ async fn main() -> Result<()> {
         Command::Delivery(plan) => (&["delivery"], plan),
         Command::Start(plan) => (&["start"], plan),
         Command::All(plan) => (&work::ALL, plan),
-        Command::Report { check } => return report::run(check),
-        Command::Train(ground) => return train::run(&ground).await,
+        Command::Plans { database } => return Ok(plans::run(&database).await?),
         Command::Gate { ground, accept } => return gate::run(&ground, accept).await,
         Command::Contender(options) => return contender::serve(options).await,
     };
@@ -129,7 +125,7 @@ async fn main() -> Result<()> {
     };
     for what in what {
         let cases = work::run(what, &place, &plan).await?;
-        figures::write(what, &place, cases)?;
+        figures::print(what, &place, &cases);
     }
     Ok(())
 }

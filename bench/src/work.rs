@@ -38,8 +38,6 @@ pub const SENDING: &str = "sending";
 pub const LIMIT: &str = "limit";
 /// The same, each request by a statement of its own.
 pub const ALONE: &str = "limit, a statement a request";
-/// The statements of Tidings behind the same.
-pub const BARE: &str = "our statement, bare";
 pub const TIDINGS: &str = "Tidings";
 /// Tidings without what it remembers.
 pub const ANEW: &str = "Tidings, each read anew";

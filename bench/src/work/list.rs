@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::comparison::{Comparison, agree, item};
 use super::overview::Servers;
-use super::{ANEW, BARE, CONNECTIONS, LIMIT, TIDINGS, by_user, present};
+use super::{ANEW, CONNECTIONS, LIMIT, TIDINGS, by_user, present};
 use crate::contest::Contender;
 use crate::data::Scene;
 use crate::figures::Case;
@@ -26,9 +26,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
 pub async fn compared<'a>(place: &Place, (tidings, forgetful, others): Servers<'a>) -> Result<Comparison<'a>> {
     let scene = place.scene("main");
     let anew = |user: i64| by_user(scene, &format!("u{user}"), LIST);
-    let bare = |place| Ask::get(format!("/ours/list/{}/{}", scene.code, scene.row(place)));
     let mut contenders = readers(scene, present(scene), tidings, others);
-    contenders.insert(1, Contender::new(BARE, others, present(scene).map(bare).collect()));
     contenders.push(Contender::new(ANEW, forgetful, present(scene).map(anew).collect()));
     agree(&contenders, said).await?;
     Ok(Comparison { name: "list of 20, 64 clients".into(), contenders, reset: Vec::new() })

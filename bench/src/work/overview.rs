@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::comparison::{Comparison, agree, item};
-use super::{ALONE, ANEW, BARE, CONNECTIONS, LIMIT, SCENES, TIDINGS, by_user, present};
+use super::{ALONE, ANEW, CONNECTIONS, LIMIT, SCENES, TIDINGS, by_user, present};
 use crate::contest::{Contender, Work, hold};
 use crate::data::Scene;
 use crate::figures::Case;
@@ -105,7 +105,7 @@ pub async fn compared<'a>(place: &Place, scene: &Scene, servers: Servers<'a>) ->
 /// Contenders who show less of an item, and are the last.
 const DESIGNS: usize = 3;
 
-/// The limit (on PostgreSQL also a statement a request), our statement, Tidings with and without what it remembers, and the three designs.
+/// The limit (on PostgreSQL also with a statement per request), Tidings with and without its caches, and the three designs.
 fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec<Contender<'a>> {
     let letters = |design: &str| {
         let path = format!("/letters/{design}");
@@ -115,7 +115,6 @@ fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Serv
         };
         present(scene).map(ask).collect()
     };
-    let bare = |place| Ask::get(format!("/ours/overview/{}/{}", scene.code, scene.row(place)));
     let anew = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
     let alone = |place| Ask::get(format!("/limit/alone/{}/{}", scene.code, scene.row(place)));
     let mut all = readers(scene, tidings, others);
@@ -123,7 +122,6 @@ fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Serv
     if place.is_postgres() {
         all.insert(1, Contender::new(ALONE, others, present(scene).map(alone).collect()));
     }
-    all.insert(all.len() - 1, Contender::new(BARE, others, present(scene).map(bare).collect()));
     all.extend([
         Contender::new(ANEW, forgetful, present(scene).map(anew).collect()),
         Contender::new("v3: one batched query", others, letters("v3")),

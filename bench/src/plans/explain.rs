@@ -3,7 +3,7 @@
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tidings::error::Result;
 
-use crate::scene::Scene;
+use super::scene::Scene;
 
 /// How the tables are reached for the large user, each way once with the number of its occurrences; and on PostgreSQL
 /// how many pages that took. In a transaction that is rolled back.

@@ -1,11 +1,9 @@
 //! Shows how a database carries out the statements of the data path, and that none of them grows with the inbox.
 //!
-//! Fills an empty database (`cargo run --release --example plans -- <DATABASE_URL>`) with two users: one with a hundred
+//! Fills an empty database (`cargo run --release -p bench -- plans <DATABASE_URL>`) with two users: one with a hundred
 //! items and three subscriptions, one with thirty thousand items (ten thousand of them unread) and five thousand
 //! subscriptions, and a log of which most is not for them. Then does what a reader does, takes down the statements, and
 //! prints for each its plan and the median of its times for both users. The output is Markdown.
-#![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
-
 mod explain;
 mod scene;
 
@@ -25,10 +23,9 @@ use scene::{Scene, fill, listen_to, put_off, retract, send, subscribers, unheard
 
 const RUNS: usize = 101;
 
-#[tokio::main]
-async fn main() -> Result<()> {
-    let url = std::env::args().nth(1).ok_or_else(|| Error::Config("give the URL of an empty database".into()))?;
-    let scene = fill(&url).await?;
+/// Fills the empty database at `url`, and prints the plans and times.
+pub async fn run(url: &str) -> Result<()> {
+    let scene = fill(url).await?;
     println!("## {:?}\n", scene.app.db.backend());
     reading(&scene).await?;
     marking(&scene).await?;
