@@ -177,10 +177,11 @@ export class Reader {
   /**
    * Whoever reads `page`, a path within the repository. `token(role, user)` is how they come by a token, and `url()` where they ask;
    * `leaves` are commands that they leave out, with reasons, and `says` what they type otherwise than it is printed. `packages` is a
-   * folder of npm's packages that they have, `own` further ones by name, as folders; `after` is called with each block that was done.
+   * folder of npm's packages that they have, `own` further ones by name, as folders; `shown` are files that no other block needs;
+   * `after` is called with each block that was done.
    */
-  constructor(page, { token, url, settings = {}, leaves = [], says = (text) => text, packages, own = {}, after = () => {} }) {
-    Object.assign(this, { page, token, url, settings, leaves, says, packages, own, after });
+  constructor(page, { token, url, settings = {}, leaves = [], says = (text) => text, packages, own = {}, shown = [], after = () => {} }) {
+    Object.assign(this, { page, token, url, settings, leaves, says, packages, own, shown, after });
   }
 
   /** What the last block of commands has printed so far. */
@@ -207,6 +208,7 @@ export class Reader {
         await this.after(block, this);
       }
       for (const [name, line] of this.#files) {
+        if (this.shown.includes(name)) continue;
         // By its own name, or by that of its folder.
         const names = [basename(name), ...(name.includes('/') ? [`${name.split('/')[0]}/`] : [])];
         const isUsed = found.some((block) => block.line !== line && names.some((name) => block.text.includes(name)));

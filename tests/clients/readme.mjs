@@ -1,6 +1,6 @@
-// README.md, done from top to bottom by somebody who has nothing but the binary, and its page in headless Chromium. What it cannot
-// print without becoming long, the tables of settings, is what `tidings serve --help` says. `CHROMIUM` names another browser than
-// Debian's; `go` and `cargo` are on the PATH.
+// Runs README.md and docs/getting-started.md from top to bottom with nothing but the binary, and looks at the page of the second in
+// headless Chromium. Compares the tables of settings with `tidings serve --help`. `CHROMIUM` names another browser than Debian's;
+// `go` and `cargo` are on the PATH.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { ROOT, Reader, answers, freePort, until } from './markdown.mjs';
 import { environment } from './python/environment.mjs';
 import { BINARY } from './server.mjs';
 
-const PAGE = 'README.md';
+const PAGES = ['README.md', 'docs/getting-started.md'];
 
 /** Where servers of the page listen, and where they do here. */
 const [server, app] = [await freePort(), await freePort()];
@@ -146,7 +146,7 @@ async function look() {
 
     assert.deepEqual(complaints, []);
 
-    // The same page from an origin that nobody has named is told nothing.
+    // The same page from an origin that the server does not allow gets nothing.
     await page.goto(`http://localhost:${app}`);
     await page.locator('#state').getByText('Not connected', { exact: false }).waitFor({ state: 'attached' });
     assert.equal(await page.locator('#items li').count(), 0);
@@ -205,7 +205,7 @@ async function settings() {
   console.log(`settings: ${is.size} options and ${files.length} files of secrets, as the program tells them`);
 }
 
-const reader = new Reader(PAGE, {
+const readerOf = (page) => new Reader(page, {
   token,
   url: () => `http://127.0.0.1:${server}/graphql`,
   settings: {
@@ -221,9 +221,15 @@ const reader = new Reader(PAGE, {
   leaves: LEAVES,
   packages: 'tests/clients/node_modules',
   own: { '@tidings/client': 'ui/client' },
+  // The README shows the bell's five lines; docs/getting-started.md serves them.
+  shown: page === 'README.md' ? ['bell.html'] : [],
   says: here,
   after,
 });
-await reader.read();
+let reader;
+for (const page of PAGES) {
+  reader = readerOf(page);
+  await reader.read();
+}
 await settings();
 console.log('readme: runs as printed');
