@@ -1,52 +1,52 @@
 //! Tidings, a notification inbox server.
 //!
-//! The floors, lowest first; a module imports only from those above it in this list (`tests/it/architecture.rs`).
+//! `FLOORS` in `tests/it/architecture.rs` is the order of these modules, and ARCHITECTURE.md explains it.
 
-// Ground: what everything may use.
+// The ground: used by everything.
 pub mod clock;
 pub mod config;
 pub mod error;
 pub mod telemetry;
 
-// Databases that belong to somebody else, which rules read.
+// Customers' databases, which rules read.
 pub mod source;
 
-// Requests to addresses that users have named, and secrets of tenants.
+// Requests to addresses that API users name, and tenants' sealed secrets.
 pub mod egress;
 pub mod vault;
 
-// Letters, which go out over relays of tenants.
+// Mail over tenants' relays, and Web Push.
 pub mod mail;
 pub mod push;
 
-// Messages of official accounts of WeChat.
+// Template messages of WeChat accounts.
 pub mod wechat;
 
-// Tells open sessions, here and on other nodes, that there is news.
+// Change notices for sessions on this node and on others.
 pub mod hub;
 
-// What hangs in Redis while nothing has changed.
+// Validation of cached overviews in Redis.
 pub mod board;
 
-// Values and their own rules.
+// Values and their rules.
 pub mod model;
 
-// The database, by way of the crates `entity` and `migration`.
+// The database; see also the crates `entity` and `migration`.
 pub mod database;
 
-// Who is calling.
+// Authentication.
 pub mod auth;
 
-// All that an operation may use. It holds the domain's caches, so these two know each other.
+// What an operation may use, and the operations.
 pub mod app;
 pub mod domain;
 
-// The API, and what goes on in the background.
+// The API, and the background loops.
 pub mod graphql;
 pub mod worker;
 
-// The wire.
+// HTTP.
 pub mod http;
 
-// What `tidings serve --demo` shows.
+// The tenant of `tidings serve --demo`.
 pub mod demo;

@@ -1,4 +1,14 @@
 //! The database: connecting to the one that the URL names, its transactions and its migrations.
+//!
+//! Ordinary statements are calls of an entity where they are used; `entity/src/statement` adds what SeaORM lacks (rows of a tenant or user,
+//! lists padded to powers of two so that statements stay prepared, locks in each database's words). Statements whose plan matters are
+//! written by hand in files named `statement.rs` beside their noun, with a row type and a comment on index and cost. Values are always bound. No
+//! list in a statement has more than 1,000 entries.
+//!
+//! SQLite has one writer: transactions begin with `BEGIN IMMEDIATE` on a connection of its own (`connect`). `pool` lends connections
+//! (deadpool over the drivers' connections; sqlx's own pool spends a round trip on every return). `health` asks once a second whether the database
+//! answers. `share` bounds how many connections a tenant and a user may hold. PostgreSQL's connections plan without looking at values and
+//! never read a whole table that has an index, so plans do not depend on statistics.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! What Tidings does, one file or folder a noun; it knows neither GraphQL nor HTTP. Each noun knows only those that stand before
-//! it in the order that ARCHITECTURE.md gives and `tests/it/architecture.rs` holds.
+//! The operations, one file or folder per noun. They know neither GraphQL nor HTTP. `tests/it/architecture.rs` has the order of the nouns.
 
 pub mod audit;
 pub mod catalogue;

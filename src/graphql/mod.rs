@@ -1,4 +1,11 @@
-//! The API: translates GraphQL into operations of the domain and back, one file a noun.
+//! The API: translates GraphQL into operations of the domain and back, one file per noun.
+//!
+//! `Schema` is an `async_graphql::Executor` (`executor`), so `async_graphql_axum` and others can mount it in another application whose
+//! sessions decide the caller (`Viewer`). The document guard, rates, response budgets and metrics come with it; `examples/embed` shows it.
+//!
+//! This server's own routes do not use `async_graphql_axum`: they read a body only after the token and only up to the caller's limit, answer
+//! 415 and 406, give one status per error with `Retry-After` and `WWW-Authenticate`, refuse duplicate ids on sockets, and bound messages and
+//! operations. `tests/clients/http.mjs` holds them to the specification of GraphQL over HTTP.
 
 mod account;
 mod admission;

@@ -1,7 +1,8 @@
-//! Who did what to what: the acts of services and operators that concern others, newest first.
+//! The audit log: which service or operator did what to what, newest first.
 //!
-//! What they did is written down by the transactions that do it (`database/act.rs`). What they sent is not: it stands in
-//! `notification` with who has sent it, so that a send costs nothing more. The list is of both.
+//! A mutation names its act (`Call::audits`), and the first of its transactions that changes a row writes the entry as its last statement
+//! (`database/act.rs`), so no operation can forget it. Sends have no entry of their own: `notification` records who sent it, so that a
+//! send costs nothing more, and the list merges both.
 
 mod list;
 mod merge;

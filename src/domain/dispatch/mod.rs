@@ -1,11 +1,12 @@
-//! What leaves inboxes for their users' addresses, by any kind of lane that leads there.
+//! Deliveries to users' own addresses, over any destination that leads there.
 //!
-//! A publication of a type with a rule is noted down when it comes by in the log (`take`); when it is due, the inboxes of whoever it may
-//! have reached are synced, and it becomes a delivery for each of their addresses where it is still there, and still unread if the rule
-//! says so (`expand`). The same is asked once more when it is sent (`prepare`). So what was read on the phone meanwhile, retracted or
-//! expired needs nothing of its own here: the inbox knows. Whether somebody wants a type by a channel is asked in the same statement (`wants`).
+//! For each publication of a type with a delivery rule, `take` writes a `dispatch`. When it is due, `expand` syncs the inboxes that the
+//! publication may have reached, 500 at a time, and writes a delivery for each address whose user still has the item, unread if the rule
+//! says so. `prepare` checks the same again right before the attempt. Reading, retraction, expiry and preferences therefore need no code
+//! here: the inbox knows. Recipients of an announcement to named users are kept in `recipient` until then.
 //!
-//! Where the rule says so, what is due wakes its users' digests instead, which tell all that is unread at an hour of theirs (`digest`).
+//! If the rule asks for digests, a due dispatch wakes its users' `digest` rows instead. When a digest is due (`model::hours`), 200 users are
+//! synced, and each user with something unread and newer than the last digest gets one delivery per address (`digest`).
 
 mod address;
 pub mod digest;

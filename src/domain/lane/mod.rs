@@ -1,11 +1,13 @@
-//! Lanes: what goes out of a tenant, each to one place outside: somebody's server, or the relay that takes mail.
+//! Outbound destinations: a webhook endpoint, a tenant's mail relay, WeChat account or Web Push sender.
 //!
-//! A lane reads the tenant's log as a user's inbox does: from a place of its own (`log`), so that a send writes nothing more. What it
-//! finds there becomes deliveries, with the move of the place in one transaction, so that each is there once. One node at a time
-//! sends what is due of a lane, under a lease (`lease`, `turn`); a delivery has one id in each attempt, and is written down as
-//! done only when the other end has said so: it may come twice, and never not at all.
+//! A destination reads the tenant's log as an inbox does, with a cursor of its own (`log`), so a send writes nothing more for it. One
+//! transaction inserts the deliveries for up to 500 entries and moves the cursor, so each delivery exists once. One node at a time works
+//! on a destination, under a lease of 30 s whose number each write checks under the lock of the row (`lease`). Limits of a
+//! destination (attempts in flight, consecutive failures, pauses) are therefore in one node's memory.
 //!
-//! What differs between webhooks and mail is theirs to say ([`Carrier`]).
+//! A turn (`turn`) keeps up to 16 attempts in flight, records results ten times a second, and ends when nothing is due or after 10 s. A
+//! result that was not recorded is attempted again under the same id: a delivery may arrive twice, and is never lost. `model::delivery`
+//! decides when to retry. [`Carrier`] is what differs between kinds of destinations.
 
 mod disable;
 mod due;

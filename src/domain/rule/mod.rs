@@ -1,9 +1,16 @@
-//! Rules: what rows of somebody's table become notifications, exactly one a row for as long as it is there.
+//! Rules: rows of a customer's table become notifications, exactly one per row for as long as the row is there.
 //!
-//! A run compares a result with the rows that the rule knows (`model::rule::difference`) and does what that says in steps of their own
-//! transactions (`apply`): each sends, amends or takes back, and writes down in the same transaction which rows it did that for. So a
-//! run that is cut off anywhere is finished by the next one. Whoever runs a rule holds a lease, and each step looks whether it is
-//! still theirs (`claim`).
+//! A scan (`scan`, over `source`) or a report (`report`) has a result. `model::rule::difference` compares it, by hashes of keys and
+//! contents, with `rule_row`, which has one row per known row of the source, and says which rows are new, changed, missing, back or gone.
+//! It knows neither time nor database.
+//!
+//! `apply` executes that in steps of up to 200 rows. Each step is one transaction that sends, amends or retracts, and records in `rule_row`
+//! for which rows. There is no cursor: an interrupted run is completed by the next run, which compares again. A row counts as gone after
+//! several complete runs without it. All rows are validated before the first step, so a result with one bad row changes nothing.
+//!
+//! A run holds a claim (`claim`): it locks the rule's row, raises `run_no` and writes a lease. The lease keeps other nodes from starting;
+//! `run_no` is the fence that each step checks under the lock, so a run that lost its claim stops. Changing, pausing and deleting a rule
+//! raise it, too. A source has as many concurrent runs as connections, so a source that hangs delays only its own rules.
 
 mod apply;
 mod claim;

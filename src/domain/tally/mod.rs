@@ -1,11 +1,14 @@
-//! Tallies: how many users a notification has reached, and how many have read it.
+//! Counters of sent notifications: how many inboxes received one, and how many users have read it.
 //!
-//! Whoever reads or syncs never touches the notification, which all would wait for. They leave a row of their own: a *span*
-//! for a part of an inbox that arrived or was read at once, or a *tally* for single items. Spans are settled into tallies
-//! item by item, and tallies added to the notifications, in the background (`count`).
+//! Readers and syncs never touch the notification's row, which they would wait for. They insert a row of their own: a *span* for a range of
+//! an inbox that arrived or was read at once, or a *tally* for single items. In the background, spans are settled into tallies item by
+//! item, and tallies are added to the notifications (`count`), and by the hour for large audiences (`hours`). A sync of many users over
+//! few entries of the log writes tallies at once.
 //!
-//! A span is true only as long as the items in it stay as they are, so whatever changes single items settles the user's
-//! spans before. Webhooks are told who has read what where it is counted (`told`). Every function here but those of the background works under the lock of the users' rows.
+//! A span is true only as long as the items in it keep their state. Whatever changes single items therefore settles the user's spans
+//! first, under the lock of the user's row that it holds anyway. If an endpoint of the tenant subscribes to `item.read`, spans are settled
+//! by reader, and the transaction that adds tallies up also writes the webhooks (`told`). Every function here but those of the
+//! background runs under the lock of the users' rows.
 
 mod audience;
 mod count;

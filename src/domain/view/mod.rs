@@ -1,8 +1,14 @@
-//! Views that read themselves: chats, feeds and news pages, whose items nobody marks one by one.
+//! Views that read themselves: chats, feeds and news pages, whose items are not marked one by one.
 //!
-//! A view counts its activities, and a member's visit remembers how far that count was when they last looked: what is
-//! above it is unread. So an activity writes one row whatever the number of members, and an unread count is a
-//! difference of two numbers.
+//! `view.position` counts what happened in a view, and each member's `view_visit.position` is that count when they last looked, joined
+//! or acted there. The unread count is the difference. An activity therefore writes one row of the view, one of its actor and one
+//! for its idempotency key, whatever the number of members. An overview reads all of a user's views in one statement, if `total` or
+//! `views` is asked for (`list`).
+//!
+//! Live (`domain::live`): the commit names the views that changed, and other nodes hear of a view at most ten times a second. A room reads
+//! a named view once for all its connected members, compares each member's state with what was last sent, and sends the differences. A
+//! session keeps only the newest state of each view. Views have no seq that would reveal a lost notice, so a node that misses
+//! notices reads the views of all its users again, and every user's views are read once in half a minute anyway.
 
 mod activity;
 mod list;

@@ -1,4 +1,12 @@
-//! Amendments in inboxes: what was published earlier and has since been retracted, or expires at another instant.
+//! Amendments: retractions and changed expiry of notifications that were published earlier.
+//!
+//! An amendment is an entry of the log that names an earlier entry and publishes nothing, so it costs the same for any audience. An inbox
+//! is also behind if the tenant has amendments after the user's cursor (`tenant.amended_seq`) and one of them concerns an item of the
+//! user. A sync applies those amendments from the notification's present state, a bounded number at a time. Unaffected inboxes pay
+//! one statement, as ever. Users who unsubscribed meanwhile are reached, too. A user who has not synced the notification yet never gets
+//! it, because the same transaction expires its publications.
+//!
+//! Texts stand once, in `notification`; changing them is no entry of the log.
 
 mod statement;
 

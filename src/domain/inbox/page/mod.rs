@@ -1,4 +1,9 @@
 //! The list: a page of a user's inbox, newest first, in one statement.
+//!
+//! A list of all types walks the key of `inbox_item` from its end, over at most three pages; if archived or expired items leave the page
+//! short, the merged ranges of types and states follow, which skip any number of those. A list of some types, or of unread items, uses the
+//! ranges at once. MySQL and MariaDB use a range of an index only if its bounds are constants, so `shelf::Place` writes constants
+//! and sub-selects over a primary key there, one `UNION ALL` branch per user and type, and columns of an outer query elsewhere.
 
 mod statement;
 mod window;
