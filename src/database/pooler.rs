@@ -51,7 +51,7 @@ pub async fn check(config: &DatabaseConfig, mut ends: [AnyLent; 2]) -> Result<()
         (Some(_), _) => match unset(&mut ends[0]).await? {
             None => Ok(()),
             Some(names) => wrong(format!(
-                "connections of the pooler come without {names}: set them by connect_query, as docs/operations.md has it"
+                "connections of the pooler come without {names}: set them by connect_query, as in docs/operate/pgbouncer.md"
             )),
         },
     }

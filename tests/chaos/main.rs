@@ -3,7 +3,7 @@
 //! `cargo test --test chaos` runs the short form, the databases beside each other; `cargo test --release --test chaos -- --long`
 //! the long one, one after the other. Further words choose: `-- hung postgres`. It starts the released binary over a
 //! PostgreSQL, MariaDB and Redis of its own; what is not on this machine is left out, which is a failure with
-//! `TIDINGS_TEST_ALL=1`. docs/operations.md says what is promised in each case.
+//! `TIDINGS_TEST_ALL=1`. docs/operate/failures.md says what is promised in each case.
 
 #![expect(clippy::print_stdout, reason = "it is a program that reports")]
 

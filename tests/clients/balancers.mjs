@@ -1,4 +1,4 @@
-// The nginx and the Caddy of docs/operations.md in front of two nodes over one PostgreSQL, which are restarted one after the other
+// The nginx and the Caddy of docs/operate/proxy.md in front of two nodes over one PostgreSQL, which are restarted one after the other
 // while clients go on: no request may fail, and no session may miss anything. The configurations are the documentation's own text but
 // for addresses and certificates. Needs `nginx`, `caddy`, `openssl` and `psql`; `TIDINGS_BIN` names the binary, `TIDINGS_TEST_POSTGRES`
 // another database server than that of this machine.
@@ -59,7 +59,7 @@ function run(command, ...args) {
 /** A text with each of these replaced, all of which it has once. */
 function replaced(text, pairs) {
   return Object.entries(pairs).reduce((text, [before, after]) => {
-    assert.equal(text.split(before).length, 2, `docs/operations.md has "${before}" once`);
+    assert.equal(text.split(before).length, 2, `docs/operate/proxy.md has "${before}" once`);
     return text.replace(before, () => after);
   }, text);
 }
@@ -255,8 +255,8 @@ class Session {
   }
 }
 
-const page = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
-const [, drain] = page.match(/`TIDINGS_DRAIN_SECONDS=(\d+)`/) ?? assert.fail('docs/operations.md says how long nodes drain');
+const page = await readFile(join(ROOT, 'docs/operate/proxy.md'), 'utf8');
+const [, drain] = page.match(/`TIDINGS_DRAIN_SECONDS=(\d+)`/) ?? assert.fail('docs/operate/proxy.md says how long nodes drain');
 const folder = await mkdtemp(join(tmpdir(), 'tidings-balancers-'));
 const [nodes, balancers, sessions] = [[], [], []];
 let isOver = false;

@@ -1,4 +1,4 @@
-// The PgBouncer of docs/operations.md between two nodes and PostgreSQL, by the documentation's own text but for addresses and
+// The PgBouncer of docs/operate/pgbouncer.md between two nodes and PostgreSQL, by the documentation's own text but for addresses and
 // fewer connections: clients of both nodes go on at once, and nothing may fail, be missed or be counted otherwise. Once with
 // `LISTEN` by the direct URL, once with Redis. And what is refused: a pooler that nobody has told of, or that is set up otherwise.
 // Needs `pgbouncer` (1.21 or newer), `psql` and `redis-server`; `TIDINGS_TEST_POSTGRES` names another database server than that of
@@ -49,7 +49,7 @@ function psql(words, url = POSTGRES) {
 /** A text with each of these replaced, all of which it has once. */
 function replaced(text, pairs) {
   return Object.entries(pairs).reduce((text, [before, after]) => {
-    assert.equal(text.split(before).length, 2, `docs/operations.md has "${before}" once`);
+    assert.equal(text.split(before).length, 2, `docs/operate/pgbouncer.md has "${before}" once`);
     return text.replace(before, () => after);
   }, text);
 }
@@ -253,7 +253,7 @@ async function refusals(folder, page, url) {
   }
 }
 
-const page = await readFile(join(ROOT, 'docs/operations.md'), 'utf8');
+const page = await readFile(join(ROOT, 'docs/operate/pgbouncer.md'), 'utf8');
 const folder = await mkdtemp(join(tmpdir(), 'tidings-pooler-'));
 await chmod(folder, 0o755);
 const started = [];

@@ -261,7 +261,7 @@ export async function metrics(check) {
   const { groups } = parse(text(ALERTS));
   const rules = groups.flatMap((group) => group.rules);
   const expressions = [...shown(dashboard), ...alerting(rules)];
-  const operations = text('docs/operations.md');
+  const operations = text('docs/operate/monitor.md');
   const documented = new Set([...operations.matchAll(/`(?:\w+=")?(\w+)"?`/g)].map((match) => match[1]));
   const recorded = new Map(
     rules.filter(({ record }) => record).map(({ record, expr }) => [record, new Set([...named(expr).groups].filter((label) => label !== 'le'))]),
@@ -280,7 +280,7 @@ export async function metrics(check) {
       );
       assert.deepEqual(missing, Object.keys(NOT_SHOWN));
     });
-    await check('and in the table of docs/operations.md, with its labels', () => {
+    await check('and in the table of docs/operate/monitor.md, with its labels', () => {
       const chapter = operations.split(/^## /m).find((part) => part.startsWith('Metrics\n'));
       const quoted = (cell) => [...cell.matchAll(/`(\w+)`/g)].map((match) => match[1]);
       const rows = chapter.split('\n').filter((line) => line.startsWith('| `')).map((line) => line.split('|'));
