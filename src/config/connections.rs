@@ -36,9 +36,16 @@ pub struct ConnectionsConfig {
     /// Seconds after SIGTERM for which `/readyz` says no while everything goes on, so that balancers look elsewhere first.
     #[arg(long, env = "TIDINGS_DRAIN_SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
     pub drain_seconds: u16,
-    /// Milliseconds of what connections take for a second. For tests of their time-outs, and for nothing else.
+    /// The length of a second of the time-outs of connections, in milliseconds. Only tests set it.
     #[arg(long, env = "TIDINGS_CONNECTION_SECOND_MILLIS", hide = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub connection_second_millis: u64,
+}
+
+impl ConnectionsConfig {
+    /// A second of the time-outs of connections, which tests shorten.
+    pub fn second(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.connection_second_millis)
+    }
 }
 
 impl ListenConfig {

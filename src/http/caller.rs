@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::answer::{refusal, refused};
-use super::serve::Line;
+use super::serve::ConnectionState;
 use super::server::Server;
 use super::sign_in::shown;
 use crate::auth::Claims;
@@ -62,10 +62,10 @@ pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
 
 /// From what kind of address a request comes that a connection has brought: that of whoever has opened it and, where that is one of our
 /// proxies, the one that it says; unknown where that is no address.
-pub fn origin(server: &Server, line: Option<&Line>, headers: &HeaderMap) -> Origin {
-    let Some(line) = line else { return Origin::Unknown };
+pub fn origin(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> Origin {
+    let Some(connection) = connection else { return Origin::Unknown };
     let proxies = &server.app.config.connections.proxies;
-    let mut origin = line.address.to_canonical();
+    let mut origin = connection.address.to_canonical();
     let told = headers.get_all("x-forwarded-for").into_iter().map(|value| value.to_str().unwrap_or_default());
     // Each proxy adds whom it has heard it from, at the end; before the first that is none of ours, anybody may have written anything.
     for told in told.flat_map(|of| of.split(',')).collect::<Vec<_>>().into_iter().rev() {

@@ -11,7 +11,7 @@ use axum::response::Response;
 use super::answer::{self, EVENTS, refusal};
 use super::caller::unknown;
 use super::request::Asked;
-use super::serve::Line;
+use super::serve::ConnectionState;
 use super::server::Server;
 use super::tag::{is_among, not_modified, tagged};
 use super::{events, socket};
@@ -23,11 +23,11 @@ use crate::model::fingerprint::fingerprint;
 /// Queries only: whatever changes something must not be in an address. Sockets come this way, too.
 pub async fn get(
     State(server): State<Server>,
-    line: Option<Extension<Arc<Line>>>,
+    connection: Option<Extension<Arc<ConnectionState>>>,
     mut request: HttpRequest,
 ) -> Response {
     if request.headers().contains_key(header::UPGRADE) {
-        let mut answer = socket::upgrade(server, line.map(|Extension(line)| line), &mut request);
+        let mut answer = socket::upgrade(server, connection.map(|Extension(state)| state), &mut request);
         // With how the client has written the names of headers: the answer's are written in the same way.
         answer.extensions_mut().extend(request.extensions().clone());
         return answer;

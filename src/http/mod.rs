@@ -36,7 +36,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
 use crate::error::{Ailment, Error, Result};
-use serve::Door;
+use serve::{ConnectionLimiter, Draining};
 pub use server::Server;
 
 /// How long requests under way may take once the server was told to stop.
@@ -107,12 +107,12 @@ impl Server {
 
     async fn serve_to_the_end(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> Result<()> {
         let (told, stopped) = tokio::sync::oneshot::channel();
-        let (sessions, door) = (self.sessions.clone(), Door::public(&self.app));
-        let (leaving, drain) = (door.clone(), Duration::from_secs(self.app.config.connections.drain_seconds.into()));
+        let (sessions, draining) = (self.sessions.clone(), Draining::default());
+        let (begin, drain) = (draining.clone(), Duration::from_secs(self.app.config.connections.drain_seconds.into()));
         let stop = async move {
             stop.await;
             sessions.drain();
-            leaving.drain();
+            begin.begin();
             tokio::time::sleep(drain).await;
             sessions.stop();
             // Nobody waits for it where the server has failed already.
@@ -126,14 +126,15 @@ impl Server {
         let administered = async {
             match admin {
                 Some(listener) => {
-                    let door = Door::admin(&self.app);
-                    serve::serve(door, listener, self.admin_routes(), std::future::pending()).await;
+                    let (limiter, draining) = (ConnectionLimiter::admin(&self.app), Draining::default());
+                    serve::serve(limiter, draining, listener, self.admin_routes(), std::future::pending()).await;
                 }
                 None => std::future::pending().await,
             }
         };
         let served = async {
-            serve::serve(door, listener, self.own_routes(), stop).await;
+            let limiter = ConnectionLimiter::public(&self.app);
+            serve::serve(limiter, draining, listener, self.own_routes(), stop).await;
             // Sockets have left their connections, so that these do not wait for them.
             self.sessions.gone().await;
             // Mutations go on although their clients have gone.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{JSON, media, not_acceptable, refusal};
 use super::caller::{counted, origin};
-use super::serve::Line;
+use super::serve::ConnectionState;
 use super::server::Server;
 use crate::auth::{Claims, Role};
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ impl FromRequest<Server> for Asked {
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
         let mut caller = counted(server, &parts.headers, media).await?;
         if let Some((viewer, _)) = &mut caller {
-            viewer.origin = origin(server, parts.extensions.get::<Arc<Line>>().map(|line| &**line), &parts.headers);
+            viewer.origin = origin(server, parts.extensions.get::<Arc<ConnectionState>>().map(|state| &**state), &parts.headers);
         }
         let asked = if let Some(address) = address {
             let said = parts.uri.query().unwrap_or_default().as_bytes().to_vec();

@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use sea_orm::sqlx::error::BoxDynError;
-use sea_orm::sqlx::postgres::{PgTypeInfo, PgValueFormat, PgValueRef};
-use sea_orm::sqlx::{Decode, Postgres, Row, Type};
+use sea_orm::sqlx::Row;
 use sea_orm::{ActiveEnum, DbErr, QueryResult};
 
 use super::Column;
@@ -88,73 +86,24 @@ pub fn folded(statement: &str, columns: usize) -> String {
     text
 }
 
-/// Reads what a [`folded`] statement tells.
+/// Reads the row of a [`folded`] statement.
 pub fn unfolded<T: Numbers>(row: &QueryResult) -> Result<Vec<T>, DbErr> {
-    let row = row.try_as_pg_row().ok_or_else(|| DbErr::Type("rows are folded by PostgreSQL alone".into()))?;
+    let row = row.try_as_pg_row().ok_or_else(|| DbErr::Type("only PostgreSQL folds rows".into()))?;
     let mut columns = Vec::with_capacity(T::MANY);
     for place in 0..T::MANY {
-        // NULL where there are no rows.
-        let column: Option<Array<'_>> = row.try_get(place).map_err(unread)?;
+        // NULL if there are no rows.
+        let column: Option<Vec<Option<i64>>> = row.try_get(place).map_err(unread)?;
         columns.push(column.unwrap_or_default());
     }
-    let rows = columns.first().map_or(0, |column| column.many);
+    let rows = columns.first().map_or(0, Vec::len);
     let mut numbers = Vec::with_capacity(T::MANY);
     (0..rows)
-        .map(|_| {
+        .map(|row| {
             numbers.clear();
-            for column in &mut columns {
-                numbers.push(column.next()?);
-            }
+            numbers.extend(columns.iter().map(|column| column.get(row).copied().flatten()));
             T::of(&numbers)
         })
         .collect()
-}
-
-/// An array of `bigint`, read where it is. (The library takes some 160 instructions for each number.)
-#[derive(Default)]
-struct Array<'a> {
-    many: usize,
-    /// Of each number its length, which is -1 for NULL, and then itself.
-    bytes: &'a [u8],
-}
-
-impl Array<'_> {
-    /// The next number, if it is not NULL.
-    fn next(&mut self) -> Result<Option<i64>, DbErr> {
-        match i32::from_be_bytes(self.take()?) {
-            -1 => Ok(None),
-            8 => Ok(Some(i64::from_be_bytes(self.take()?))),
-            length => Err(DbErr::Type(format!("a number has {length} bytes"))),
-        }
-    }
-
-    fn take<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], DbErr> {
-        let taken = self.bytes.split_first_chunk();
-        let (taken, rest) = taken.ok_or_else(|| DbErr::Type("an array of numbers is cut off".into()))?;
-        self.bytes = rest;
-        Ok(*taken)
-    }
-}
-
-impl Type<Postgres> for Array<'_> {
-    fn type_info() -> PgTypeInfo {
-        Vec::<i64>::type_info()
-    }
-}
-
-impl<'a> Decode<'a, Postgres> for Array<'a> {
-    /// How PostgreSQL sends an array (`array_send`): its dimensions, whether any of it is NULL, the type of its elements, and then their
-    /// number and the place of the first.
-    fn decode(value: PgValueRef<'a>) -> Result<Self, BoxDynError> {
-        if value.format() == PgValueFormat::Text {
-            return Err("an array of numbers is sent as text".into());
-        }
-        let header = value.as_bytes()?.split_first_chunk::<20>();
-        let Some(([0, 0, 0, 1, _, _, _, _, _, _, _, _, many @ .., _, _, _, _], bytes)) = header else {
-            return Err("an array of numbers has one dimension".into());
-        };
-        Ok(Self { many: u32::from_be_bytes(*many).try_into()?, bytes })
-    }
 }
 
 /// Reads rows that are told one by one.
@@ -193,23 +142,4 @@ macro_rules! numbers {
             }
         }
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_array_is_read_to_its_end_and_no_further() {
-        let (null, seven) = ([0xff; 4], [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]);
-        let minus = [0, 0, 0, 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe];
-        let bytes = [&null[..], &seven, &minus].concat();
-        let mut array = Array { many: 3, bytes: &bytes };
-        assert_eq!([(); 3].map(|()| array.next()), [Ok(None), Ok(Some(7)), Ok(Some(-2))]);
-        assert!(array.next().is_err());
-        // Of another length, or cut off.
-        for bytes in [&[0, 0, 0, 4, 0, 0, 0, 7][..], &seven[..11], &null[..3]] {
-            assert!(Array { many: 1, bytes }.next().is_err());
-        }
-    }
 }

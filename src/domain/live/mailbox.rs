@@ -1,6 +1,5 @@
 //! What a room hands to a session: never waits for it, and never grows without bound.
 
-use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::task::{Context, Poll, Waker};
@@ -18,25 +17,6 @@ pub const BACKLOG: usize = 256;
 /// many sessions all of that is cold, and is fetched at once.
 #[derive(Debug)]
 struct Shared<S>(Mutex<(S, Option<Waker>)>);
-
-thread_local! {
-    static IS_KEPT: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Polls sessions that go on with what they are at, but take nothing new: it cannot be told, and may be taken back until it can. They are all
-/// to be polled again after that, for what has come meanwhile wakes nobody.
-pub fn without_news<T>(poll: impl FnOnce() -> T) -> T {
-    struct Kept;
-    // Also where the poll panics: others are polled on this thread next.
-    impl Drop for Kept {
-        fn drop(&mut self) {
-            IS_KEPT.set(false);
-        }
-    }
-    IS_KEPT.set(true);
-    let _kept = Kept;
-    poll()
-}
 
 impl<S> Shared<S> {
     fn new(state: S) -> Self {
@@ -62,9 +42,6 @@ impl<S> Shared<S> {
 
     /// What is taken from what is there, as soon as there is something.
     fn poll_take<T>(&self, cx: &Context<'_>, take: impl FnOnce(&mut S) -> Option<T>) -> Poll<T> {
-        if IS_KEPT.get() {
-            return Poll::Pending;
-        }
         let (state, waits) = &mut *self.0.lock();
         let taken = take(state);
         if taken.is_none() {
@@ -347,16 +324,6 @@ mod tests {
         slot.put(2);
         assert_eq!(polled(|cx| slot.poll_take(cx)), Poll::Ready(2));
         assert!(!slot.take_back(|_| true));
-    }
-
-    #[test]
-    fn what_is_new_stays_where_it_may_be_taken_back_while_it_cannot_be_told() {
-        let slot = Slot::new();
-        slot.put(1);
-        assert!(without_news(|| polled(|cx| slot.poll_take(cx))).is_pending());
-        assert!(slot.take_back(|value| *value == 1));
-        slot.put(2);
-        assert_eq!(polled(|cx| slot.poll_take(cx)), Poll::Ready(2));
     }
 
     #[test]

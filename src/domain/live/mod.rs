@@ -35,7 +35,6 @@ mod views;
 mod waiting;
 
 pub use items::{ItemFeed, items};
-pub use mailbox::without_news;
 pub use overviews::{OverviewFeed, overviews};
 pub use poll::poll;
 pub use rooms::Live;

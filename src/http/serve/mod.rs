@@ -1,9 +1,12 @@
-//! Connections: accepted, counted, served, and closed when they do nothing for too long.
+//! Connections: accepted, counted, served by hyper, and closed by time-outs.
+//!
+//! A connection must send a request's header within 10 s, may rest for 75 s between requests, and must take something of a response
+//! every 30 s. Beyond the maximum, in all or by address, new connections are closed at once.
 
 mod body;
-mod door;
 mod files;
-mod line;
+mod limiter;
+mod state;
 mod stream;
 
 use std::convert::Infallible;
@@ -11,101 +14,103 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
-use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
-use hyper::rt::Executor;
 use hyper::service::Service;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
-use body::{Answered, Asking};
-pub use door::Door;
-pub use line::Line;
-use line::Word;
-pub use stream::Stream;
+use body::{RequestBody, ResponseBody};
+pub use limiter::ConnectionLimiter;
+pub use state::ConnectionState;
+use state::Timeouts;
+use stream::Stream;
 
-/// How long nothing is accepted after something was lacking for it.
-const LACKING: Duration = Duration::from_millis(50);
+/// Pause after a connection could not be accepted, mostly for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A client of HTTP/2 is asked for a sign of life when it has given none for this long, and has as long for it.
-const PING: Duration = Duration::from_secs(20);
+/// A client of HTTP/2 that was silent for this long is pinged, and has as long to answer.
+const HTTP2_PING: Duration = Duration::from_secs(20);
 
-/// Requests of a connection at the same time, over HTTP/2.
-const STREAMS: u32 = 100;
+/// Concurrent requests of a connection over HTTP/2.
+const HTTP2_STREAMS: u32 = 100;
 
-/// The most bytes of a header over HTTP/1: an address has 64 KiB at the most.
+/// The most bytes of a header over HTTP/1. An address of 64 KiB must fit.
 const HEADER_BYTES: usize = 128 * 1024;
 
-tokio::task_local! {
-    /// What ends the stream of HTTP/2 that is being served.
-    static CUT: AbortHandle;
+/// At a shutdown, a connection without a request gets this long: its request may have been sent and not yet read.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
+
+/// Whether the server is about to stop: responses over HTTP/1 then close their connections, and none is closed at the moment when a
+/// request is sent over it.
+#[derive(Clone, Debug, Default)]
+pub struct Draining(Arc<AtomicBool>);
+
+impl Draining {
+    pub fn begin(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.load(Relaxed)
+    }
 }
 
-/// Serves whoever comes until `stop` is over, and then those who are there to the end of their requests.
-pub async fn serve(door: Arc<Door>, listener: TcpListener, routes: Router, stop: impl Future<Output = ()>) {
+/// Serves connections until `stop` is over, then answers the requests that were sent, and returns when all connections have ended.
+/// WebSockets leave their connections, and are not waited for.
+pub async fn serve(
+    limiter: Arc<ConnectionLimiter>,
+    draining: Draining,
+    listener: TcpListener,
+    routes: Router,
+    stop: impl Future<Output = ()>,
+) {
+    let timeouts = Timeouts::of_seconds(limiter.app().config.connections.second());
     let http = Arc::new(http());
     let routes = TowerToHyperService::new(routes);
-    let (open, connected) = watch::channel(());
-    let welcome = |io: TcpStream, peer: SocketAddr| {
-        let Some((line, place)) = door.enter(peer.ip()) else { return };
-        let stream = Stream::new(io, line.clone(), place);
-        let calls = Calls { door: door.clone(), routes: routes.clone(), line };
-        let (http, connected) = (http.clone(), connected.clone());
-        tokio::spawn(async move {
-            converse(&http, stream, calls).await;
-            drop(connected);
-        });
+    let shutdown = watch::Sender::new(false);
+    let accept = |io: TcpStream, peer: SocketAddr| {
+        let Some(permit) = limiter.acquire(peer.ip()) else { return };
+        let state = Arc::new(ConnectionState::new(peer.ip(), timeouts));
+        let stream = Stream::new(io, state.clone(), limiter.clone(), permit);
+        let service = RequestService { draining: draining.clone(), routes: routes.clone(), state };
+        tokio::spawn(serve_connection(http.clone(), stream, service, shutdown.subscribe()));
     };
-    let mut seconds = interval(door.second());
-    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stop = pin!(stop);
     loop {
         let accepted = tokio::select! {
             () = &mut stop => break,
-            _ = seconds.tick() => {
-                door.look();
-                continue;
-            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((io, peer)) => welcome(io, peer),
-            // Those have gone again already.
+            Ok((io, peer)) => accept(io, peer),
+            // The client has gone already.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(error) => {
-                door.lacks(&error);
-                sleep(LACKING).await;
+                limiter.note_failed_accept(&error);
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }
-    // Who waits in the system's line is connected already, and may have sent a request that nobody may send again.
-    for (io, peer) in in_line(listener) {
-        welcome(io, peer);
+    // Connections in the system's backlog may have sent a request that no other server can answer.
+    for (io, peer) in backlog(listener) {
+        accept(io, peer);
     }
-    drop(connected);
-    door.close();
-    loop {
-        tokio::select! {
-            () = open.closed() => break,
-            _ = seconds.tick() => {
-                door.look();
-                door.close();
-            }
-        }
-    }
+    shutdown.send_replace(true);
+    shutdown.closed().await;
 }
 
-/// The connections that nobody has accepted yet. After the last one, or as many as the line holds, nothing listens any more.
-fn in_line(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
+/// The connections that the system has accepted and the server has not. Afterwards nothing listens any more.
+fn backlog(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
     let listener = listener.into_std().ok();
     let accepted = std::iter::from_fn(move || listener.as_ref()?.accept().ok()).take(u16::MAX.into());
     accepted.filter_map(|(io, peer)| {
@@ -114,84 +119,71 @@ fn in_line(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr
     })
 }
 
-/// HTTP/1 has no timer, for it would set one for each request: the door looks after headers and connections at rest.
-fn http() -> Builder<Streams> {
-    let mut http = Builder::new(Streams);
-    // Some clients look for names of headers by the very letters that they have written, and for others in title case.
+fn http() -> Builder<TokioExecutor> {
+    let mut http = Builder::new(TokioExecutor::new());
+    // Some clients look for header names as they wrote them, others in title case.
     http.http1().max_buf_size(HEADER_BYTES).preserve_header_case(true).title_case_headers(true);
     http.http2()
         .timer(TokioTimer::new())
-        .keep_alive_interval(PING)
-        .keep_alive_timeout(PING)
-        .max_concurrent_streams(STREAMS);
+        .keep_alive_interval(HTTP2_PING)
+        .keep_alive_timeout(HTTP2_PING)
+        .max_concurrent_streams(HTTP2_STREAMS);
     http
 }
 
-/// A connection from its first byte to its last, or until it becomes a socket.
-async fn converse(http: &Builder<Streams>, stream: Stream, calls: Calls) {
-    let line = calls.line.clone();
-    let mut connection = pin!(http.serve_connection_with_upgrades(TokioIo::new(stream), calls));
-    loop {
-        tokio::select! {
-            // What went wrong is the client's business.
-            _ = connection.as_mut() => return,
-            word = line.told() => match word {
-                Word::Nothing => {}
-                Word::Leave => connection.as_mut().graceful_shutdown(),
-                Word::End => return,
-            },
+/// Serves a connection until it ends or becomes a WebSocket. At a shutdown it ends after the requests that were sent.
+async fn serve_connection(
+    http: Arc<Builder<TokioExecutor>>,
+    stream: Stream,
+    service: RequestService,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    let state = service.state.clone();
+    let mut connection = pin!(http.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let asked_to_end = async {
+        let _ = shutdown.wait_for(|is_asked| *is_asked).await;
+        if !state.has_had_request() {
+            sleep(FIRST_REQUEST).await;
         }
+    };
+    // Errors are the client's: it has gone, sent no HTTP, or timed out.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = asked_to_end => {}
     }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
 }
 
-/// What answers the requests of a connection.
-struct Calls {
-    door: Arc<Door>,
+/// Answers the requests of a connection.
+struct RequestService {
+    draining: Draining,
     routes: TowerToHyperService<Router>,
-    line: Arc<Line>,
+    state: Arc<ConnectionState>,
 }
 
-impl Service<Request<Incoming>> for Calls {
-    type Response = Response<Answered>;
+impl Service<Request<Incoming>> for RequestService {
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let under_way = self.line.begin(request.version());
-        // For sockets, which it counts, and for acts, which are written down with where they came from.
-        request.extensions_mut().insert(self.line.clone());
-        let may_leave = request.version() < Version::HTTP_2;
+        let in_flight = self.state.begin_request(request.version());
+        // WebSockets count their bytes by it, and the audit log asks for the address.
+        request.extensions_mut().insert(self.state.clone());
+        let is_http1 = request.version() < Version::HTTP_2;
         let (head, body) = request.into_parts();
-        let (body, is_read) = Asking::new(body);
-        let (answer, door) = (self.routes.call(Request::from_parts(head, body)), self.door.clone());
-        // Boxed, so that a connection at rest does not keep room for it.
+        let (body, is_read) = RequestBody::new(body);
+        let (response, draining) = (self.routes.call(Request::from_parts(head, body)), self.draining.clone());
+        // Boxed, so that a resting connection keeps no room for it.
         Box::pin(async move {
-            let mut answer = answer.await?;
-            // What is left of a body is in the way of the next request: the connection is closed, and whoever knows asks by another.
-            let is_last = door.is_draining() || !is_read.load(Relaxed);
-            if may_leave && is_last && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            let mut response = response.await?;
+            // An unread body would be in the way of the next request, so hyper closes the connection: say so.
+            let is_last = draining.has_begun() || !is_read.load(Relaxed);
+            if is_http1 && is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            let cut = CUT.try_with(AbortHandle::clone).ok();
-            Ok(answer.map(|body| Answered::new(body, under_way, cut)))
+            Ok(response.map(|body| ResponseBody { body, _in_flight: in_flight }))
         })
-    }
-}
-
-/// Runs streams of HTTP/2, each of which may be ended alone.
-#[derive(Clone, Copy, Debug)]
-struct Streams;
-
-impl<F> Executor<F> for Streams
-where
-    F: Future + Send + 'static,
-    F::Output: Send,
-{
-    fn execute(&self, stream: F) {
-        let (cut, registration) = AbortHandle::new_pair();
-        tokio::spawn(CUT.scope(cut, async {
-            // Whether it came to its end is seen by its client.
-            let _ = Abortable::new(stream, registration).await;
-        }));
     }
 }

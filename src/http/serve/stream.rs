@@ -1,50 +1,90 @@
-//! The bytes of a connection, counted.
+//! The bytes of a connection, with its time-outs.
 
-use std::io::{self, IoSlice};
+use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::door::Place;
-use super::line::Line;
+use super::limiter::{ConnectionLimiter, ConnectionPermit};
+use super::state::ConnectionState;
 
-/// What Linux keeps to be sent of a connection. It would keep megabytes, and say that there is room for more only when a third of
-/// them was taken: a slow client would look for minutes as if it took nothing.
+/// Linux would buffer megabytes of a response, and report room only after a third of them was taken: a slow client would look for minutes
+/// as if it took nothing.
 #[cfg(target_os = "linux")]
-fn tune(io: &TcpStream) {
+fn limit_unsent_bytes(io: &TcpStream) {
     const UNSENT_BYTES: u32 = 16 * 1024;
     let _ = socket2::SockRef::from(io).set_tcp_notsent_lowat(UNSENT_BYTES);
 }
 
 #[cfg(not(target_os = "linux"))]
-fn tune(_io: &TcpStream) {}
+fn limit_unsent_bytes(_io: &TcpStream) {}
 
-/// What comes and goes over a connection. It holds the connection's place, also when it has become a socket.
+/// A TCP stream that fails when its client sends or takes nothing for too long. It holds the connection's permit, also as a WebSocket.
 #[derive(Debug)]
 pub struct Stream {
     io: TcpStream,
-    line: Arc<Line>,
-    /// A socket looks after itself: nobody asks its line when something was written.
-    is_socket: bool,
-    _place: Place,
+    state: Arc<ConnectionState>,
+    limiter: Arc<ConnectionLimiter>,
+    read_timer: Timer,
+    write_timer: Timer,
+    _permit: ConnectionPermit,
+}
+
+/// A timer that is made when it is first needed.
+#[derive(Debug, Default)]
+struct Timer(Option<Pin<Box<Sleep>>>);
+
+impl Timer {
+    /// Ready at the deadline. The task is woken then.
+    fn poll_until(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if sleep.deadline() != deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        sleep.as_mut().poll(context)
+    }
 }
 
 impl Stream {
-    pub fn new(io: TcpStream, line: Arc<Line>, place: Place) -> Self {
-        // What is small goes out at once, rather than when what went before it was acknowledged.
+    pub fn new(
+        io: TcpStream,
+        state: Arc<ConnectionState>,
+        limiter: Arc<ConnectionLimiter>,
+        permit: ConnectionPermit,
+    ) -> Self {
+        // Small responses go out at once, not when the client has acknowledged what came before.
         let _ = io.set_nodelay(true);
-        tune(&io);
-        Self { io, line, is_socket: false, _place: place }
+        limit_unsent_bytes(&io);
+        let (read_timer, write_timer) = (Timer::default(), Timer::default());
+        Self { io, state, limiter, read_timer, write_timer, _permit: permit }
     }
 
-    fn written<T>(&self, written: Poll<T>) -> Poll<T> {
-        if !self.is_socket {
-            self.line.has_written(written.is_pending());
+    fn timed_out<T>(&self, why: &'static str) -> Poll<io::Result<T>> {
+        self.limiter.app().metrics.dropped(why);
+        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+    }
+
+    /// Passes the result of a write on, or fails if the client has taken nothing for too long.
+    fn check_write<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if self.state.is_upgraded() {
+            return written;
         }
-        written
+        if written.is_ready() {
+            self.write_timer = Timer::default();
+            return written;
+        }
+        let deadline = self.write_timer.0.as_ref().map(|sleep| sleep.deadline());
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + self.state.write_timeout());
+        ready!(self.write_timer.poll_until(deadline, context));
+        self.timed_out("taking")
     }
 }
 
@@ -55,23 +95,23 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
-        let read = &buffer.filled()[before..];
-        // Between requests there may be an empty line or two (RFC 9112, section 2.2).
-        let says = read.iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
-        let is_right = self.line.has_read(read.len(), says);
-        self.is_socket = self.line.is_upgraded();
-        if is_right {
-            return Poll::Ready(Ok(()));
+        if let Poll::Ready(read) = Pin::new(&mut self.io).poll_read(context, buffer) {
+            read?;
+            if self.state.note_read(&buffer.filled()[before..]) {
+                return Poll::Ready(Ok(()));
+            }
+            return Poll::Ready(Err(io::Error::other("too many fragments without a message")));
         }
-        Poll::Ready(Err(io::Error::other("too many fragments without a message")))
+        let Some((deadline, why)) = self.state.read_deadline() else { return Poll::Pending };
+        ready!(self.read_timer.poll_until(deadline, context));
+        self.timed_out(why)
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.written(written)
+        self.check_write(written, context)
     }
 
     fn poll_write_vectored(
@@ -80,7 +120,7 @@ impl AsyncWrite for Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.written(written)
+        self.check_write(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {

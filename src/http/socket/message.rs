@@ -1,12 +1,12 @@
 //! The messages of `graphql-transport-ws`.
 
+use std::fmt;
+
 use async_graphql::{Request, ServerError, Value as GraphqlValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use smallvec::SmallVec;
 
-use super::wire::Part;
-use crate::graphql::{Answer, Filled};
+use crate::graphql::Answer;
 use crate::http::answer::is_refused;
 use crate::http::request::request_of;
 
@@ -94,44 +94,36 @@ impl Output {
     }
 }
 
-/// Bytes of an id that are kept where it is: those that clients make up themselves are seldom longer than a UUID.
-const ID_BYTES: usize = 40;
-
-/// What an operation is called by its client, as it stands in messages: the JSON of a string.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Id(SmallVec<[u8; ID_BYTES]>);
+/// A client's name for an operation, as it stands in messages: the JSON of a string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(String);
 
 impl Id {
     /// Of a client's own name for it.
     pub fn of(name: &str) -> Self {
-        Self(json(name).into_bytes().into())
+        Self(json(name))
     }
 }
 
-/// One result of an operation, in parts.
-pub fn next<'a>(id: &'a Id, answer: &'a dyn Part) -> [&'a dyn Part; 5] {
-    [br#"{"type":"next","id":"#, &id.0, br#","payload":"#, answer, b"}"]
-}
-
-/// The JSON of an answer that others get as well.
-impl Part for Filled {
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-
-    fn write(&self, text: &mut Vec<u8>) {
-        self.write(text);
+impl fmt::Display for Id {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
     }
 }
 
-/// An operation was refused, and has ended.
-pub fn error(id: &Id, errors: &[impl Serialize]) -> Vec<u8> {
-    [br#"{"type":"error","id":"#, &*id.0, br#","payload":"#, json(errors).as_bytes(), b"}"].concat()
+/// One result of an operation.
+pub fn next(id: &Id, answer: Answer) -> String {
+    format!(r#"{{"type":"next","id":{id},"payload":{}}}"#, answer.into_text())
 }
 
-/// An operation has ended.
-pub fn complete(id: &Id) -> Vec<u8> {
-    [br#"{"type":"complete","id":"#, &*id.0, b"}"].concat()
+/// The operation was refused, and has ended.
+pub fn error(id: &Id, errors: &[impl Serialize]) -> String {
+    format!(r#"{{"type":"error","id":{id},"payload":{}}}"#, json(errors))
+}
+
+/// The operation has ended.
+pub fn complete(id: &Id) -> String {
+    format!(r#"{{"type":"complete","id":{id}}}"#)
 }
 
 /// What is said is always JSON.

@@ -4,19 +4,15 @@
 //! One task a socket. What it waits for besides its client are its operations, the end of its token, and the end of
 //! the server.
 
-mod bell;
 mod client;
 mod close;
 mod handshake;
 mod message;
 mod operations;
-mod wire;
 
 use std::future::poll_fn;
-use std::mem::take;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_graphql::Request;
@@ -24,28 +20,31 @@ use async_graphql::parser::types::OperationType;
 use axum::extract::Request as HttpRequest;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use futures_util::future::poll_immediate;
+use futures_util::future::{FutureExt, poll_immediate};
+use futures_util::sink::SinkExt;
 use futures_util::stream::{StreamExt, once};
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
 use tracing::{Instrument, Span};
 
 use super::answer::{JSON, described, refusal};
 use super::caller::{Shown, by_socket, origin};
-use super::serve::Line;
+use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::{Place, left};
 use super::{cors, observe};
-use crate::domain::live::without_news;
 use crate::error::{Error, Result};
-use crate::graphql::{Allowance, Answer, Bucket};
+use crate::graphql::{Allowance, Bucket};
 use crate::model::actor::Origin;
-use bell::Bell;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
 use message::{Id, Output, Received, complete, error, next};
 use operations::Operations;
-use wire::{Texts, Wire};
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The most bytes of a message from a client. One of up to twice as many is told so, a longer one is not even read.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -75,7 +74,7 @@ const PING_AFTER: Duration = Duration::from_secs(25);
 const OPERATIONS: usize = 32;
 
 /// Switches to the protocol, if that is what the client asks for.
-pub fn upgrade(server: Server, line: Option<Arc<Line>>, request: &mut HttpRequest) -> Response {
+pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mut HttpRequest) -> Response {
     let (upgrade, answer) = match handshake::shake(request) {
         Ok(shaken) => shaken,
         Err(refusal) => return *refusal,
@@ -90,87 +89,71 @@ pub fn upgrade(server: Server, line: Option<Arc<Line>>, request: &mut HttpReques
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
     let shown = by_socket(&server, headers);
-    let origin = origin(&server, line.as_deref(), headers);
+    let origin = origin(&server, state.as_deref(), headers);
     // The session goes by the id of the request that began it.
     let span = observe::span(headers);
     let config = WebSocketConfig::default()
         .max_message_size(Some(2 * MESSAGE_BYTES))
         .max_frame_size(Some(2 * MESSAGE_BYTES))
-        .read_buffer_size(READ_BYTES);
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(WRITE_BYTES);
     tokio::spawn(async move {
         // Where it does not become one, the client has gone.
         if let Ok(upgraded) = upgrade.await {
-            let wire = Wire::new(upgraded, config).await;
-            Connection::new(server, wire, (line, origin), (place, span)).serve(shown).await;
+            let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+            Connection::new(server, socket, (state, origin), (place, span)).serve(shown).await;
         }
     });
     answer
 }
 
+/// A socket: what its one task knows.
 struct Connection {
     server: Server,
-    wire: Wire,
-    /// Counts what is read; there is none where no network is.
-    line: Option<Arc<Line>>,
+    socket: Socket,
+    /// Counts the bytes that come. `None` if the server is mounted without its own listener.
+    state: Option<Arc<ConnectionState>>,
     /// From what kind of address it comes.
     origin: Origin,
     operations: Operations,
-    /// For whatever is not to be told.
-    bell: Bell,
-    /// Until somebody shows a token, whose session it then is.
+    /// The socket's place among the sessions, until a token decides whose it is.
     place: Option<Place>,
     client: Option<Client>,
     heard_at: Instant,
     is_pinged: bool,
     /// Messages that the client may still send.
     messages: Bucket,
-    /// What is logged of what a client says stands in it. What is only told to them is not, so that nobody enters it for that.
+    /// What is logged about the client's messages belongs to this span. Events enter no span, because entering costs more than they do.
     span: Span,
 }
 
 /// What happens to a connection.
-enum Next {
-    /// The rest of what they are told is still to be written.
-    Late(Texts),
-    /// A message of the client.
-    Heard(Message),
-    /// The client.
-    Gone,
-    /// It has waited as long as it may, for what it knows itself.
-    Woken,
-    Stopped,
-}
-
-/// What was told of what there was to be told.
-enum Told {
-    /// The operations wake the task when there is more.
-    All,
-    Part,
-    /// All of this, but for what there was no room for.
-    Late(Texts),
-    /// Nothing, for the client has gone.
-    Nothing,
+enum Event {
+    Output(Id, Output),
+    Message(Message),
+    ClientLeft,
+    Deadline,
+    ServerStops,
 }
 
 impl Connection {
     fn new(
         server: Server,
-        wire: Wire,
-        (line, origin): (Option<Arc<Line>>, Origin),
+        socket: Socket,
+        (state, origin): (Option<Arc<ConnectionState>>, Origin),
         (place, span): (Place, Span),
     ) -> Self {
-        if let Some(line) = &line {
-            line.upgraded();
+        if let Some(state) = &state {
+            state.set_upgraded();
         }
         let messages = Bucket::full(Allowance::a_minute(server.app.config.limits.socket_rate), server.app.now());
         let (operations, heard_at) = (Operations::default(), Instant::now());
         Self {
             server,
-            wire,
-            line,
+            socket,
+            state,
             origin,
             operations,
-            bell: Bell::new(),
             place: Some(place),
             client: None,
             heard_at,
@@ -180,51 +163,53 @@ impl Connection {
         }
     }
 
-    /// From the upgrade to the close. What was shown with the upgrade counts where the init has no token.
+    /// From the upgrade to the close. A token shown with the upgrade counts if the init has none.
     async fn serve(mut self, shown: Shown) {
         let began_at = Instant::now();
-        let ending = self.converse(shown).await;
+        let ending = self.run(shown).await;
         let code = ending.as_ref().map(|(code, _)| *code as u16);
         let seconds = began_at.elapsed().as_secs();
         tracing::debug!(target: "tidings::request", parent: &self.span, code, seconds, "session ended");
-        // Whatever they are at is over: nothing is to wait for the client.
+        // No operation waits for the client to take the close frame.
         self.operations = Operations::default();
         if let Some((code, reason)) = ending {
             let reason = &reason[..reason.floor_char_boundary(REASON_BYTES)];
             let frame = CloseFrame { code: (code as u16).into(), reason: reason.into() };
-            let _ = timeout(WRITE_WITHIN, self.wire.send(Message::Close(Some(frame)))).await;
+            let _ = timeout(WRITE_WITHIN, self.socket.send(Message::Close(Some(frame)))).await;
         }
     }
 
-    async fn converse(&mut self, shown: Shown) -> Ending {
+    async fn run(&mut self, shown: Shown) -> Ending {
         let begin_by = Instant::now() + INIT_WITHIN;
         let sessions = self.server.sessions.clone();
         let stopped = sessions.stopped();
-        let wake = sleep_until(begin_by);
-        tokio::pin!(stopped, wake);
-        let mut hears_first = false;
+        let deadline = sleep_until(begin_by);
+        tokio::pin!(stopped, deadline);
         loop {
             let until = self.limit(begin_by).min(self.patience());
-            if wake.deadline() != until {
-                wake.as_mut().reset(until);
-                self.bell.ring();
+            if deadline.deadline() != until {
+                deadline.as_mut().reset(until);
             }
-            let next = self.next(hears_first, wake.as_mut(), stopped.as_mut()).await;
-            hears_first = matches!(next, Next::Late(_));
-            let outcome = match next {
-                Next::Late(texts) => in_time(&mut self.operations, self.wire.tell(texts)).await,
-                // Boxed, so that a socket at rest does not keep room for it.
-                Next::Heard(message) => {
+            let event = tokio::select! {
+                (id, output) = self.operations.next() => Event::Output(id, output),
+                message = self.socket.next() => message.and_then(Result::ok).map_or(Event::ClientLeft, Event::Message),
+                () = deadline.as_mut() => Event::Deadline,
+                () = stopped.as_mut() => Event::ServerStops,
+            };
+            let outcome = match event {
+                Event::Output(id, output) => self.deliver(id, output).await,
+                // Boxed, so that a resting socket keeps no room for it.
+                Event::Message(message) => {
                     let span = self.span.clone();
                     Box::pin(self.hear(message, &shown)).instrument(span).await
                 }
-                Next::Gone => Err(None),
-                Next::Woken => match self.client {
+                Event::ClientLeft => Err(None),
+                Event::Deadline => match self.client {
                     _ if self.limit(begin_by) > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
                     Some(_) => end(Close::Forbidden, "the token has expired"),
                 },
-                Next::Stopped => end(Close::ServiceRestart, "the server is restarting"),
+                Event::ServerStops => end(Close::ServiceRestart, "the server is restarting"),
             };
             if let Err(ending) = outcome {
                 return ending;
@@ -242,47 +227,12 @@ impl Connection {
         self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER }
     }
 
-    /// Tells the client what there is to be told, until something else comes. Mostly nothing else does, and all of it is done on the stack:
-    /// what is kept of the socket meanwhile would be fetched from memory. Who has more to be told than is written at once is heard in
-    /// between; so is, if `hears_first`, who has just taken what they were told.
-    async fn next(
-        &mut self,
-        mut hears_first: bool,
-        mut wake: Pin<&mut Sleep>,
-        mut stopped: Pin<&mut impl Future<Output = ()>>,
-    ) -> Next {
-        poll_fn(|cx| {
-            loop {
-                let told = if take(&mut hears_first) { Told::Part } else { self.tell_all(cx) };
-                let has_more = match told {
-                    Told::All => false,
-                    Told::Part => true,
-                    Told::Late(texts) => return Poll::Ready(Next::Late(texts)),
-                    Told::Nothing => return Poll::Ready(Next::Gone),
-                };
-                let elsewhere = self.bell.poll(cx, |cx| {
-                    if wake.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Next::Woken);
-                    }
-                    if stopped.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Next::Stopped);
-                    }
-                    self.wire.poll_next(cx).map(|heard| heard.and_then(Result::ok).map_or(Next::Gone, Next::Heard))
-                });
-                if elsewhere.is_ready() || !has_more {
-                    return elsewhere;
-                }
-            }
-        })
-        .await
-    }
-
     async fn hear(&mut self, message: Message, shown: &Shown) -> Result<(), Ending> {
         self.heard_at = Instant::now();
         self.is_pinged = false;
         let rate = Allowance::a_minute(self.server.app.config.limits.socket_rate);
         // Of what comes in fragments, frames are as many as one likes: what a message took on the wire counts, too.
-        let bytes = self.line.as_ref().map_or(0, |line| line.heard());
+        let bytes = self.state.as_ref().map_or(0, |state| state.take_heard_bytes());
         let count = i64::try_from(bytes.div_ceil(KIB)).unwrap_or(i64::MAX).max(1);
         if rate.many > 0 && self.messages.take(rate, count, self.server.app.now()) > 0 {
             return end(Close::TooMany, "too many messages a minute");
@@ -296,7 +246,7 @@ impl Connection {
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
             Message::Close(_) => {
                 // Which was answered, but for the writing.
-                let _ = in_time(&mut self.operations, self.wire.flush()).await;
+                let _ = in_time(&mut self.operations, self.socket.flush()).await;
                 return Err(None);
             }
         };
@@ -364,38 +314,30 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells what there is to be told, in one write to the network.
-    fn tell_all(&mut self, cx: &mut Context<'_>) -> Told {
-        let (mut texts, mut told) = (Texts::default(), Told::All);
-        while let Poll::Ready((id, output)) = self.operations.poll_next(cx) {
-            self.tell(&mut texts, &id, output);
-            if texts.bytes() >= WRITE_BYTES {
-                told = Told::Part;
-                break;
-            }
+    /// Sends an output, and with it in one write the others that are there, up to about 16 KiB.
+    async fn deliver(&mut self, id: Id, output: Output) -> Result<(), Ending> {
+        let mut texts = vec![self.text_of(&id, output)];
+        let mut bytes = texts[0].len();
+        while bytes < WRITE_BYTES {
+            let Some((id, output)) = self.operations.next().now_or_never() else { break };
+            let text = self.text_of(&id, output);
+            bytes += text.len();
+            texts.push(text);
         }
-        if texts.bytes() == 0 {
-            return told;
-        }
-        match self.wire.poll_tell(cx, &mut texts) {
-            Poll::Ready(Ok(())) => told,
-            Poll::Ready(Err(_)) => Told::Nothing,
-            Poll::Pending => Told::Late(texts),
-        }
+        self.send_all(texts).await
     }
 
-    /// Adds what an operation gives to what is told.
-    fn tell(&mut self, texts: &mut Texts, id: &Id, output: Output) {
+    /// The message for an output. An operation that has ended is removed.
+    fn text_of(&mut self, id: &Id, output: Output) -> String {
         match output {
+            Output::Next(answer) => next(id, answer),
             Output::Failed(errors) => {
                 self.operations.remove(id);
-                texts.push(&[&error(id, &errors)]);
+                error(id, &errors)
             }
-            Output::Next(Answer::Common(answer)) => texts.push(&next(id, &answer)),
-            Output::Next(answer) => texts.push(&next(id, &answer.into_text())),
             Output::End => {
                 self.operations.remove(id);
-                texts.push(&[&complete(id)]);
+                complete(id)
             }
         }
     }
@@ -405,25 +347,35 @@ impl Connection {
             return Err(None);
         }
         self.is_pinged = true;
-        in_time(&mut self.operations, self.wire.send(Message::Ping(Vec::new().into()))).await
+        in_time(&mut self.operations, self.socket.send(Message::Ping(Vec::new().into()))).await
     }
 
-    async fn send(&mut self, text: impl AsRef<[u8]>) -> Result<(), Ending> {
-        let texts = Texts::of(&[&text]);
-        in_time(&mut self.operations, self.wire.tell(texts)).await
+    async fn send(&mut self, text: impl Into<String>) -> Result<(), Ending> {
+        self.send_all(vec![text.into()]).await
+    }
+
+    async fn send_all(&mut self, texts: Vec<String>) -> Result<(), Ending> {
+        let Self { socket, operations, .. } = self;
+        let sending = async {
+            for text in texts {
+                socket.feed(Message::Text(text.into())).await?;
+            }
+            socket.flush().await
+        };
+        in_time(operations, sending).await
     }
 }
 
-/// Writes, for as long as that may take. Meanwhile each operation goes on with what it is at: it may be in a transaction, in whose way nobody is
-/// to be because a client takes nothing. Operations are to be polled after that, for what has come meanwhile wakes nobody.
+/// Writes, for 30 s at most. Meanwhile each operation goes on to its next output: it may be in a transaction, and other requests must not
+/// wait because a client takes nothing.
 async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
     let mut writing = pin!(writing);
-    // There is mostly room for it, and so no need of a timer.
+    // Mostly there is room, and no timer is needed.
     if let Some(written) = poll_immediate(writing.as_mut()).await {
         return written.map_err(|_| None);
     }
     let written = poll_fn(|cx| {
-        without_news(|| operations.go_on(cx));
+        operations.poll_progress(cx);
         writing.as_mut().poll(cx)
     });
     timeout(WRITE_WITHIN, written).await.map_err(|_| None)?.map_err(|_| None)
@@ -446,8 +398,8 @@ mod tests {
         };
         let after = async { panic!("this is asked for once what came before it was told") };
         operations.insert(Id::of("a"), once(transaction).chain(once(after)).boxed());
-        assert!(in_time(&mut operations, taken).await.is_ok(), "nobody went on");
-        let (id, output) = poll_fn(|cx| operations.poll_next(cx)).await;
+        assert!(in_time(&mut operations, taken).await.is_ok(), "the operation did not go on");
+        let (id, output) = operations.next().await;
         assert!(id == Id::of("a") && matches!(output, Output::Failed(_)));
     }
 }

@@ -1,18 +1,18 @@
-//! What a client of a socket has asked for, and is at.
+//! The operations of a socket that are in progress.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{BoxStream, Peekable, StreamExt};
-use smallvec::SmallVec;
 
 use super::message::{Id, Output};
 
-/// Operations by their ids, mostly one, which is kept where this is. Of each there may be an output already that has not been told.
+/// Operations by their ids. Each may have one output that has not been sent.
 #[derive(Default)]
 pub struct Operations {
-    all: SmallVec<[(Id, Peekable<BoxStream<'static, Output>>); 1]>,
-    /// Whose turn it is: one that always has something to be told keeps nobody else waiting.
+    all: Vec<(Id, Peekable<BoxStream<'static, Output>>)>,
+    /// Which operation is asked first, in turns: one that always has an output does not starve the others.
     turn: usize,
 }
 
@@ -33,8 +33,12 @@ impl Operations {
         self.all.retain(|(of, _)| of != id);
     }
 
-    /// What the next of them gives.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<(Id, Output)> {
+    /// The next output of any operation. Pending while there is none.
+    pub async fn next(&mut self) -> (Id, Output) {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<(Id, Output)> {
         let many = self.all.len();
         for place in (self.turn..self.turn + many).map(|place| place % many) {
             let (id, outputs) = &mut self.all[place];
@@ -46,8 +50,8 @@ impl Operations {
         Poll::Pending
     }
 
-    /// Each goes on to its next output.
-    pub fn go_on(&mut self, context: &mut Context<'_>) {
+    /// Lets each operation go on to its next output, which is kept.
+    pub fn poll_progress(&mut self, context: &mut Context<'_>) {
         for (_, outputs) in &mut self.all {
             let _ = Pin::new(outputs).poll_peek(context);
         }
@@ -57,7 +61,6 @@ impl Operations {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use futures_util::future::poll_fn;
     use futures_util::stream::{iter, pending, repeat_with};
 
     use super::*;
@@ -71,7 +74,7 @@ mod tests {
         operations.insert(Id::of("silent"), pending().boxed());
         operations.insert(Id::of("over"), iter([]).boxed());
         let told = |operations: &mut Operations| {
-            let (id, _) = poll_fn(|cx| operations.poll_next(cx)).now_or_never().unwrap();
+            let (id, _) = operations.next().now_or_never().unwrap();
             id
         };
         let mut all: Vec<Id> = (0..6).map(|_| told(&mut operations)).collect();
@@ -82,6 +85,6 @@ mod tests {
         assert!(all == ["a", "c"].map(Id::of) && operations.len() == 4 && !operations.has(&Id::of("b")));
         operations.remove(&Id::of("a"));
         operations.remove(&Id::of("c"));
-        assert!(poll_fn(|cx| operations.poll_next(cx)).now_or_never().is_none());
+        assert!(operations.next().now_or_never().is_none());
     }
 }

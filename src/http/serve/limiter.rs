@@ -1,0 +1,120 @@
+//! How many connections there may be, in all and by address.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::time::{Duration, Instant};
+
+use super::files;
+use crate::app::App;
+use crate::http::counts::Counts;
+
+/// The most connections to the listener for health and metrics.
+const ADMIN_CONNECTIONS: usize = 64;
+
+/// Between log lines about connections that cannot be accepted.
+const LOG_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Counts the connections of a listener.
+#[derive(Debug)]
+pub struct ConnectionLimiter {
+    app: Arc<App>,
+    max: usize,
+    is_admin: bool,
+    open: Mutex<OpenConnections>,
+}
+
+#[derive(Debug, Default)]
+struct OpenConnections {
+    count: usize,
+    by_address: Counts<IpAddr>,
+    logged_at: Option<Instant>,
+}
+
+/// Room for one connection, until it is dropped.
+#[derive(Debug)]
+pub struct ConnectionPermit {
+    limiter: Arc<ConnectionLimiter>,
+    address: Option<IpAddr>,
+}
+
+impl ConnectionLimiter {
+    /// For the public listener: `TIDINGS_MAX_CONNECTIONS`, or fewer if the limit of open files leaves room for fewer.
+    pub fn public(app: &Arc<App>) -> Arc<Self> {
+        let asked = app.config.connections.max_connections;
+        let max = files::room(asked, app.config.database.connections);
+        if max < asked {
+            tracing::warn!(max, asked, "the limit of open files leaves room for fewer connections");
+        }
+        Self::new(app, max as usize, false)
+    }
+
+    /// For the listener of health and metrics, which does not count by address.
+    pub fn admin(app: &Arc<App>) -> Arc<Self> {
+        Self::new(app, ADMIN_CONNECTIONS, true)
+    }
+
+    fn new(app: &Arc<App>, max: usize, is_admin: bool) -> Arc<Self> {
+        Arc::new(Self { app: app.clone(), max, is_admin, open: Mutex::default() })
+    }
+
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// `None` if the server or the address has its maximum: the connection is to be closed at once.
+    pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
+        let address = self.counted_address(address);
+        let max_per_address = self.app.config.connections.connections_per_address as usize;
+        let mut open = self.open.lock();
+        let is_address_full = address.is_some_and(|address| open.by_address.of(&address) >= max_per_address);
+        if is_address_full || open.count >= self.max {
+            self.app.metrics.refused(if is_address_full { "address" } else { "full" });
+            return None;
+        }
+        open.count += 1;
+        if let Some(address) = address {
+            open.by_address.add(address, 1);
+        }
+        drop(open);
+        self.app.metrics.http_connections.inc();
+        Some(ConnectionPermit { limiter: self.clone(), address })
+    }
+
+    /// The address to count by; `None` for a proxy, which brings the connections of many clients.
+    fn counted_address(&self, address: IpAddr) -> Option<IpAddr> {
+        let address = address.to_canonical();
+        if self.is_admin || self.app.config.connections.proxies.have(address) {
+            return None;
+        }
+        Some(match address {
+            // A holder of one IPv6 address mostly holds its whole /64.
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (!0 << 64)).into(),
+            address @ IpAddr::V4(_) => address,
+        })
+    }
+
+    /// Counts a connection that could not be accepted, mostly for lack of file descriptors, and logs it once a minute.
+    pub fn note_failed_accept(&self, error: &std::io::Error) {
+        self.app.metrics.refused("accept");
+        let now = Instant::now();
+        let mut open = self.open.lock();
+        if open.logged_at.is_none_or(|logged_at| now - logged_at > LOG_INTERVAL) {
+            open.logged_at = Some(now);
+            tracing::error!(%error, "connections cannot be accepted");
+        }
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let mut open = self.limiter.open.lock();
+        open.count -= 1;
+        if let Some(address) = &self.address {
+            open.by_address.remove(address, 1);
+        }
+        drop(open);
+        self.limiter.app.metrics.http_connections.dec();
+    }
+}
