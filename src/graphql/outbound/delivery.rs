@@ -1,4 +1,4 @@
-//! Deliveries to the outside, and what came of them.
+//! Outbound deliveries and their results.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 use entity::audit_entry::Subject;
@@ -15,17 +15,17 @@ use crate::model::seal;
 
 names!(Deliveries, "OutboundDeliveryConnection", "OutboundDeliveryEdge");
 
-/// How something leaves for the outside.
+/// Ways out of the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum OutboundChannel {
-    /// To somebody's server.
+    /// To your server.
     Webhook,
-    /// As a letter to a user.
+    /// By mail to a user.
     Email,
-    /// As a message to a user who follows the tenant's official account of WeChat.
+    /// By a WeChat template message to a follower of the tenant's official account.
     #[graphql(name = "WECHAT")]
     WeChat,
-    /// To a browser of a user.
+    /// To a user's browser.
     WebPush,
 }
 
@@ -51,101 +51,101 @@ impl From<OutboundChannel> for Kind {
     }
 }
 
-/// An event on its way to an endpoint or a user, or what came of it.
+/// An event for an endpoint or a user, and the result of sending it.
 #[derive(Clone)]
 pub struct OutboundDelivery(Box<Delivery>, Kind);
 
 impl OutboundDelivery {
-    /// One along a lane of a kind.
+    /// A delivery of this kind.
     pub fn along(kind: Kind, of: Delivery) -> Self {
         Self(Box::new(of), kind)
     }
 }
 
-/// An event on its way to an endpoint or a user, or what came of it.
+/// An event for an endpoint or a user, and the result of sending it.
 #[Object]
 impl OutboundDelivery {
-    /// Opaque: the `webhook-id` that the receiver of a webhook sees, and the `Message-ID` of a letter before the
-    /// `@`, and the `client_msg_id` of a message by WeChat; the same in each attempt.
+    /// Opaque, and the same in each attempt: the `webhook-id` of a webhook, the part of a letter's `Message-ID` before
+    /// the `@`, the `client_msg_id` of a WeChat message.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
         ID(Call::of(ctx).tenant.seal.close(seal::Kind::Delivery, 0, self.0.id))
     }
 
-    /// By what it goes.
+    /// The way that it takes.
     async fn channel(&self) -> OutboundChannel {
         self.1.into()
     }
 
-    /// The `id` of its `WebhookEndpoint`; null where it goes to a user.
+    /// The `id` of its `WebhookEndpoint`; null for deliveries to users.
     async fn endpoint_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let is_webhook = self.1 == Kind::Webhook;
         is_webhook.then(|| ID(Call::of(ctx).tenant.seal.close(seal::Kind::Lane, 0, self.0.lane_id)))
     }
 
-    /// To whom it goes; null where it goes to an endpoint, or to an address that the user has no more.
+    /// The recipient; null for deliveries to endpoints, and if the user no longer has the address.
     async fn user(&self, ctx: &Context<'_>) -> Result<Option<User>> {
         let call = Call::of(ctx);
         let user = user::of_contact(call.app, call.tenant, self.0.contact_id).await?;
         Ok(user.map(User::alone))
     }
 
-    /// What has happened.
+    /// The event.
     async fn event(&self) -> WebhookEvent {
         self.0.event.into()
     }
 
-    /// The `id` of the `SentNotification` that it is about, where it is about one.
+    /// The `id` of its `SentNotification`, or null if the event is about none.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let id = self.0.subject_id.filter(|_| Event::OF_NOTIFICATIONS.contains(&self.0.event))?;
         Some(ID(Call::of(ctx).tenant.seal.close(seal::Kind::Notification, 0, id)))
     }
 
-    /// When that happened, or will: of a notification that is to expire.
+    /// Time of the event; in the future for an expiry to come.
     async fn happened_at(&self) -> Instant {
         self.0.happened_at.into()
     }
 
-    /// Where it is.
+    /// How far it is.
     async fn state(&self) -> OutboundDeliveryState {
         self.0.state.into()
     }
 
-    /// How often it was tried.
+    /// Attempts so far.
     async fn attempt_count(&self) -> i32 {
         int(self.0.attempts)
     }
 
-    /// When it is tried next, unless what it goes along rests or is not active; null where it is not any more.
+    /// Time of the next attempt, unless the destination rests or is inactive; null if there is none.
     async fn due_at(&self) -> Option<Instant> {
         let is_pending = matches!(self.0.state, DeliveryState::Fresh | DeliveryState::Retrying);
         is_pending.then(|| self.0.due_at.into())
     }
 
-    /// Status of the last attempt, of HTTP or SMTP; null where there was no answer.
+    /// HTTP or SMTP status of the last attempt; null without a response.
     async fn last_status(&self) -> Option<i32> {
         self.0.status.map(int)
     }
 
-    /// Why the last attempt failed; 500 bytes at most. Of `test.ping` with the beginning of the answer.
+    /// Why the last attempt failed, 500 bytes at most. For `test.ping` with the beginning of the response.
     async fn last_error(&self) -> Option<&str> {
         self.0.error.as_deref()
     }
 
-    /// When it was made of the event.
+    /// When the delivery was created.
     async fn created_at(&self) -> Instant {
         self.0.created_at.into()
     }
 
-    /// When the receiver had taken it; null while it has not.
+    /// When the receiver accepted it; null if it has not.
     async fn delivered_at(&self) -> Option<Instant> {
         self.0.done_at.filter(|_| self.0.state == DeliveryState::Delivered).map(Into::into)
     }
 }
 
-/// What was sent again.
+/// The result of a replay.
 #[derive(SimpleObject)]
 pub struct ReplayOutboundDeliveriesPayload {
-    /// How many deliveries.
+    /// Deliveries that will be sent again.
     pub replayed_count: i32,
 }
 
@@ -154,9 +154,8 @@ pub struct DeliveryQuery;
 
 #[Object]
 impl DeliveryQuery {
-    /// What was sent to the outside, is to be sent or was given up, newest first; 20 where neither `first` nor `last` is given. A page that is
-    /// filtered looks at 10,000 deliveries: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`).
-    /// SERVICE, ADMIN.
+    /// Outbound deliveries, newest first; 20 without `first` and `last`. A filtered page looks at 10,000 deliveries:
+    /// it may be short or empty, and continues at its `endCursor` (`startCursor`). SERVICE, ADMIN.
     async fn outbound_deliveries(
         &self,
         ctx: &Context<'_>,
@@ -190,8 +189,8 @@ pub struct DeliveryMutation;
 
 #[Object]
 impl DeliveryMutation {
-    /// Sends again what was given up or, where its id is named, delivered: under the same ids, as if it had never been tried. Pings are not
-    /// sent again. SERVICE, ADMIN.
+    /// Sends deliveries again that were given up or, if their ids are named, delivered. They keep their ids and start
+    /// from the first attempt. Pings are not repeated. SERVICE, ADMIN.
     async fn replay_outbound_deliveries(
         &self,
         ctx: &Context<'_>,

@@ -1,4 +1,4 @@
-//! Which deliveries are meant.
+//! Filters and selectors of deliveries.
 
 use async_graphql::{Enum, ID, InputObject, OneofObject};
 
@@ -14,14 +14,14 @@ use crate::graphql::scalars::Instant;
 use crate::model::check;
 use crate::model::seal::Kind;
 
-/// Where a delivery is.
+/// How far a delivery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum OutboundDeliveryState {
-    /// It waits to be sent, or to be tried again.
+    /// It waits for its first or next attempt.
     Pending,
-    /// The other end has taken it.
+    /// The receiver accepted it.
     Delivered,
-    /// It was tried for the last time; `replayOutboundDeliveries` tries it again.
+    /// The last attempt failed; `replayOutboundDeliveries` tries again.
     Dead,
 }
 
@@ -35,12 +35,12 @@ impl From<DeliveryState> for OutboundDeliveryState {
     }
 }
 
-/// What to list; conditions left out do not count.
+/// Deliveries that satisfy all given conditions.
 #[derive(InputObject)]
 pub struct OutboundDeliveryFilter {
     /// By this channel.
     pub channel: Option<OutboundChannel>,
-    /// To the user with this id, the partner's own.
+    /// To the user with this id of yours.
     pub user: Option<ID>,
     /// To the endpoint with this `id`.
     pub endpoint: Option<ID>,
@@ -85,18 +85,18 @@ impl OutboundDeliveryFilter {
     }
 }
 
-/// Which deliveries are sent again: these, or those of an endpoint that were given up.
+/// The deliveries to send again.
 #[derive(OneofObject)]
 pub enum OutboundDeliverySelector {
-    /// Those with these `id`s that were given up or delivered; 1,000 at most.
+    /// The given up or delivered ones with these `id`s, 1,000 at most.
     Ids(Vec<ID>),
-    /// Those of an endpoint that were given up; 100,000 at most.
+    /// The given up ones of an endpoint, 100,000 at most.
     Dead(OutboundDeadFilter),
-    /// Those to users by a channel that were given up; 100,000 at most.
+    /// The given up ones to users by a channel, 100,000 at most.
     DeadTo(OutboundDeadToFilter),
 }
 
-/// Deliveries that were given up.
+/// Deliveries of an endpoint that were given up.
 #[derive(InputObject)]
 pub struct OutboundDeadFilter {
     /// The `id` of the endpoint.

@@ -1,4 +1,4 @@
-//! Endpoints of webhooks.
+//! Webhook endpoints.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 use entity::audit_entry::Subject;
@@ -16,23 +16,23 @@ use crate::model::alarm::Alarm;
 use crate::model::delivery::EVENTS;
 use crate::model::seal::Kind;
 
-/// Whether anything is sent to an endpoint, or by a relay or account.
+/// Whether a webhook endpoint, mail relay, WeChat account or Web Push sender is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "webhook::State")]
 pub enum OutboundState {
-    /// It is.
+    /// Events are sent.
     Active,
-    /// Somebody has paused it.
+    /// A service or an operator has paused it.
     Paused,
-    /// It was given up: it has failed for five days, has answered with status 410, or (of WeChat) that the account may not send or has another
-    /// secret. Resuming it tries it again.
+    /// The server gave it up: it only failed for five days, responded with status 410, or (WeChat) the account lacks
+    /// the right to send or has another secret. Resuming it tries again.
     Disabled,
 }
 
 /// An announcement to a group.
 #[derive(SimpleObject)]
 pub struct OutboundAlarm {
-    /// Code of its message type.
+    /// Code of the message type.
     #[graphql(name = "type")]
     pub message_type: String,
     /// Code of the group.
@@ -45,7 +45,7 @@ impl From<Alarm> for OutboundAlarm {
     }
 }
 
-/// Where a tenant's events go: an address of somebody's server.
+/// A URL of your server that receives the tenant's events.
 #[derive(Clone)]
 pub struct WebhookEndpoint(Box<webhook::Endpoint>);
 
@@ -55,7 +55,7 @@ impl From<webhook::Endpoint> for WebhookEndpoint {
     }
 }
 
-/// Where a tenant's events go: an address of somebody's server.
+/// A URL of your server that receives the tenant's events.
 #[Object]
 impl WebhookEndpoint {
     /// Opaque.
@@ -63,73 +63,73 @@ impl WebhookEndpoint {
         lane_id(Call::of(ctx), self.0.id)
     }
 
-    /// To which each event is posted.
+    /// Each event is posted here.
     async fn url(&self) -> &str {
         &self.0.url
     }
 
-    /// What it wants to hear of.
+    /// The events that it receives.
     async fn events(&self) -> Vec<WebhookEvent> {
         let wanted = EVENTS.iter().filter(|(event, _)| self.0.events & event.bit() != 0);
         wanted.map(|(event, _)| (*event).into()).collect()
     }
 
-    /// Whether it is sent the texts of notifications, too.
+    /// Whether events contain the texts of notifications.
     async fn full(&self) -> bool {
         self.0.is_full
     }
 
-    /// Whom it tells that it was disabled.
+    /// Sent when the endpoint is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
         webhook::alarm_of(&self.0).map(Into::into)
     }
 
-    /// Whether anything is sent to it.
+    /// Whether it is used.
     async fn state(&self) -> OutboundState {
         self.0.state.into()
     }
 
-    /// Since when nothing but failures has been; null where the last attempt succeeded, or there was none.
+    /// Start of the current streak of failures; null if the last attempt succeeded, or there was none.
     async fn failing_since(&self) -> Option<Instant> {
         self.0.failing_since.map(Into::into)
     }
 
-    /// Until when nothing is tried, since it has failed five times in a row or more; null where it is not so.
+    /// End of the pause after five or more failures in a row; null if it is not resting.
     async fn resting_until(&self, ctx: &Context<'_>) -> Option<Instant> {
         lane::resting_until(Call::of(ctx).app, &self.0).map(Into::into)
     }
 
-    /// When the last attempt ended.
+    /// End of the last attempt.
     async fn last_attempt_at(&self) -> Option<Instant> {
         self.0.attempted_at.map(Into::into)
     }
 
-    /// HTTP status of the last attempt; null where there was no answer.
+    /// HTTP status of the last attempt; null without a response.
     async fn last_status(&self) -> Option<i32> {
         self.0.last_status.map(int)
     }
 
-    /// Why the last attempt failed that did; 500 bytes at most.
+    /// Why the last failed attempt failed, 500 bytes at most.
     async fn last_error(&self) -> Option<&str> {
         self.0.last_error.as_deref()
     }
 
-    /// How many deliveries wait to be sent, or to be tried again.
+    /// Deliveries that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
     }
 
-    /// How many deliveries were given up, of those of the retention window.
+    /// Deliveries of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 
-    /// Until when the secret before signs, too; null where there is none that does.
+    /// Until then requests are also signed with the previous secret; null if there is none.
     async fn previous_secret_until(&self, ctx: &Context<'_>) -> Option<Instant> {
         self.0.previous_until.filter(|until| *until > Call::of(ctx).app.now()).map(Into::into)
     }
 
-    /// When it was made.
+    /// When it was created.
     async fn created_at(&self) -> Instant {
         self.0.created_at.into()
     }
@@ -138,18 +138,18 @@ impl WebhookEndpoint {
 /// A new endpoint.
 #[derive(SimpleObject)]
 pub struct CreateWebhookEndpointPayload {
-    /// As it is now.
+    /// The endpoint.
     pub endpoint: WebhookEndpoint,
-    /// Signs what is sent to it; `whsec_` and base64. It is in this answer and in no other.
+    /// Signs requests to the endpoint: `whsec_` and base64. No other response contains it.
     pub secret: String,
 }
 
-/// An endpoint with another secret.
+/// An endpoint with a new secret.
 #[derive(SimpleObject)]
 pub struct RotateWebhookSecretPayload {
-    /// As it is now.
+    /// The endpoint.
     pub endpoint: WebhookEndpoint,
-    /// Signs what is sent to it, beside the one before for 24 hours. It is in this answer and in no other.
+    /// Signs requests to the endpoint, for 24 hours beside the previous secret. No other response contains it.
     pub secret: String,
 }
 
@@ -158,13 +158,13 @@ pub struct WebhookQuery;
 
 #[Object]
 impl WebhookQuery {
-    /// The tenant's endpoints of webhooks, oldest first. ADMIN.
+    /// The tenant's webhook endpoints, oldest first. ADMIN.
     async fn webhook_endpoints(&self, ctx: &Context<'_>) -> Result<Vec<WebhookEndpoint>> {
         let call = Call::by(ctx, ADMIN)?;
         Ok(lane::all(call.app, call.tenant, lane::Kind::Webhook).await?.into_iter().map(Into::into).collect())
     }
 
-    /// The endpoint with this id; null where there is none. ADMIN.
+    /// The endpoint with this id, or null. ADMIN.
     async fn webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -181,8 +181,8 @@ pub struct WebhookMutation;
 
 #[Object]
 impl WebhookMutation {
-    /// Makes an endpoint, which hears of what happens from now on. `CONFLICT` where the tenant has 20, or the server was given no key to keep
-    /// secrets with. ADMIN.
+    /// Creates an endpoint that receives events from now on. `CONFLICT` if the tenant has 20, or if the server has no
+    /// key to seal secrets (`TIDINGS_KEY`). ADMIN.
     async fn create_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -195,7 +195,7 @@ impl WebhookMutation {
         Ok(CreateWebhookEndpointPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
     }
 
-    /// Changes an endpoint. ADMIN.
+    /// Changes an endpoint. `NOT_FOUND` if it does not exist. ADMIN.
     async fn update_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -210,7 +210,7 @@ impl WebhookMutation {
         Ok(updated.await.map_err(|error| told_of(&id)(error).within("input"))?.into())
     }
 
-    /// Gives an endpoint another secret. What is sent is signed with both for 24 hours. ADMIN.
+    /// Makes a new secret. Requests are signed with both for 24 hours. ADMIN.
     async fn rotate_webhook_secret(
         &self,
         ctx: &Context<'_>,
@@ -222,8 +222,7 @@ impl WebhookMutation {
         Ok(RotateWebhookSecretPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
     }
 
-    /// Sends an endpoint nothing for now. What happens meanwhile is sent when it is resumed, as far as the retention window goes back.
-    /// ADMIN.
+    /// Holds events back. They are sent when the endpoint is resumed, as far as the retention window reaches. ADMIN.
     async fn pause_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -235,7 +234,7 @@ impl WebhookMutation {
         Ok(paused.map_err(told_of(&id))?.into())
     }
 
-    /// Sends again what is due: to an endpoint that was paused or disabled, or rests since it has failed. ADMIN.
+    /// Sends due events again, to an endpoint that is paused, disabled or resting. ADMIN.
     async fn resume_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -247,7 +246,7 @@ impl WebhookMutation {
         Ok(resumed.map_err(told_of(&id))?.into())
     }
 
-    /// Deletes an endpoint with all that was to be sent, or was sent, to it. ADMIN.
+    /// Deletes an endpoint and its deliveries. ADMIN.
     async fn delete_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -262,8 +261,8 @@ impl WebhookMutation {
         Ok(DeletePayload { deleted_id: is_gone.then_some(id) })
     }
 
-    /// Sends `test.ping` to an endpoint now, once, whatever its state, and answers with what came of it. `RATE_LIMITED` after ten of the
-    /// tenant in a minute. ADMIN.
+    /// Sends `test.ping` once, whatever the endpoint's state, and returns the result. `RATE_LIMITED` after ten per
+    /// tenant and minute. ADMIN.
     async fn test_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
@@ -276,7 +275,7 @@ impl WebhookMutation {
     }
 }
 
-/// Says which endpoint was asked for, where it is that which is not there.
+/// Adds the endpoint's id to `NOT_FOUND`.
 fn told_of(id: &ID) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::NotFound { what, field, .. } if field.is_empty() => Error::not_found(what, id.as_str()),

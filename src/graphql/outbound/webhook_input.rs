@@ -1,4 +1,4 @@
-//! What endpoints of webhooks are made of.
+//! Inputs of webhook endpoints.
 
 use async_graphql::{Enum, InputObject};
 
@@ -7,39 +7,39 @@ use crate::error::Result;
 use crate::graphql::patch::Patching;
 use crate::model::alarm::Alarm;
 
-/// What has happened.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "webhook::Event")]
 pub enum WebhookEvent {
-    /// `notification.published`: at once, or when it was due.
+    /// `notification.published`: a notification was sent, or became due.
     #[graphql(name = "NOTIFICATION_PUBLISHED")]
     Published,
-    /// `notification.retracted`: taken back after it was published.
+    /// `notification.retracted`: a published notification was retracted.
     #[graphql(name = "NOTIFICATION_RETRACTED")]
     Retracted,
-    /// `notification.amended`: its text or expiry is another.
+    /// `notification.amended`: its text or expiry changed.
     #[graphql(name = "NOTIFICATION_AMENDED")]
     Amended,
-    /// `notification.expired`.
+    /// `notification.expired`: its `expiresAt` passed.
     #[graphql(name = "NOTIFICATION_EXPIRED")]
     Expired,
-    /// `endpoint.disabled`: another endpoint of the tenant was given up.
+    /// `endpoint.disabled`: another endpoint of the tenant was disabled.
     #[graphql(name = "ENDPOINT_DISABLED")]
     Disabled,
-    /// `test.ping`: somebody tries the endpoint (`testWebhookEndpoint`). Every endpoint gets it.
+    /// `test.ping`: a test by `testWebhookEndpoint`. Every endpoint receives it.
     #[graphql(name = "TEST_PING")]
     Ping,
-    /// `item.read`: users have read items, up to 1,000 of them in one, up to a minute later.
+    /// `item.read`: users read items. One event has up to 1,000 items and comes up to a minute later.
     #[graphql(name = "ITEM_READ")]
     Read,
-    /// The hour of a user's digest has come. Of letters alone: no endpoint may want it.
+    /// A user's digest is due. For mail only: an endpoint cannot receive it.
     Digest,
 }
 
 /// An announcement to a group.
 #[derive(InputObject)]
 pub struct OutboundAlarmInput {
-    /// Code of its message type.
+    /// Code of the message type.
     #[graphql(name = "type")]
     pub message_type: String,
     /// Code of the group.
@@ -53,18 +53,19 @@ impl From<OutboundAlarmInput> for Alarm {
     }
 }
 
-/// Where a tenant's events go.
+/// A new webhook endpoint.
 #[derive(InputObject)]
 pub struct CreateWebhookEndpointInput {
-    /// Absolute https URL of at most 2,048 bytes, without user name, password and fragment, whose host is on the public internet or allowed by
-    /// whoever runs the server.
+    /// Absolute https URL of at most 2,048 bytes, without user name, password and fragment. Its host must be public,
+    /// or allowed by `TIDINGS_EGRESS_ALLOW`.
     pub url: String,
-    /// What it wants to hear of; 20 entries at most. Where it is left out: published, amended and retracted.
+    /// The events to receive, 20 entries at most. Default: published, amended and retracted.
     pub events: Option<Vec<WebhookEvent>>,
-    /// Whether it is sent the texts of notifications, too, as readers see them. Otherwise ids, types, targets and times alone.
+    /// Whether events contain the texts of notifications as readers see them. Default: only ids, types, targets and
+    /// times.
     #[graphql(default_with = "Some(false)")]
     pub full: Option<bool>,
-    /// Whom it tells that it was disabled; the log and the figures where it is left out.
+    /// Sent when the endpoint is disabled. Default: only the log and the metrics report it.
     pub alarm: Option<OutboundAlarmInput>,
 }
 
@@ -83,25 +84,25 @@ pub fn events(all: Vec<WebhookEvent>) -> Vec<webhook::Event> {
     all.into_iter().map(Into::into).collect()
 }
 
-/// What can be erased of an endpoint.
+/// Fields of an endpoint that can be erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum WebhookEndpointField {
-    /// `alarm`: nobody is told.
+    /// `alarm`.
     Alarm,
 }
 
-/// What to change of an endpoint; what is left out, or null, stays.
+/// Changes to an endpoint. Absent and null fields stay.
 #[derive(InputObject)]
 pub struct UpdateWebhookEndpointInput {
-    /// As of a new one. Another one is tried at once, whatever was wrong with the one before.
+    /// As for a new endpoint. A new URL is tried at once, whatever the state of the previous one.
     pub url: Option<String>,
-    /// All that it wants to hear of from now on; 20 entries at most.
+    /// All events to receive from now on, 20 entries at most.
     pub events: Option<Vec<WebhookEvent>>,
-    /// Whether it is sent the texts of notifications, too.
+    /// Whether events contain the texts of notifications.
     pub full: Option<bool>,
-    /// Whom it tells that it was disabled.
+    /// Sent when the endpoint is disabled.
     pub alarm: Option<OutboundAlarmInput>,
-    /// What to erase of it; nothing that is given as well.
+    /// Fields to erase. `BAD_USER_INPUT` if one is also given.
     pub clear: Option<Vec<WebhookEndpointField>>,
 }
 

@@ -1,109 +1,112 @@
-//! What rules are made of.
+//! Inputs of rules.
 
 use async_graphql::{Enum, InputObject, OneofObject};
 
 use crate::domain::rule::{self, Alarm, Audience, Definition, Scan, Words};
 use crate::error::Result;
 
-/// What becomes of a notification when its row is gone.
+/// What happens to a notification when its row is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "rule::Resolve")]
 pub enum RuleResolve {
-    /// It is taken back, as by `retractSentNotification`.
+    /// It is retracted, as by `retractSentNotification`.
     Retract,
     /// It stays until it expires.
     Keep,
 }
 
-/// What becomes of the rows that the first complete result has.
+/// What happens to the rows of the first complete result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "rule::FirstRun")]
 pub enum RuleFirstRun {
-    /// They are remembered: nobody hears of what was there before the rule.
+    /// They are remembered, and raise nothing.
     Baseline,
-    /// They are raised.
+    /// They raise notifications.
     Raise,
 }
 
-/// Rows of a business table that ought not to be there, and what to say about each. What is left out goes back to its default.
+/// A query for rows that need attention, and the notification for each. Absent fields return to their defaults.
 #[derive(InputObject)]
 pub struct NotificationRuleInput {
-    /// 1 to 128 characters; the rule with this code is changed, or made.
+    /// Your code for the rule, 1 to 128 characters. The rule with this code is changed, or created.
     pub code: String,
-    /// Code of the message type of what it raises. Its template renders the row's columns, which are its `params`.
+    /// Code of the message type to send. Its template renders the row's columns as `params`.
     pub r#type: String,
-    /// Where its rows come from; where it is left out, `reportRuleRows` hands them in.
+    /// The query. Without it, `reportRuleRows` supplies the rows.
     pub scan: Option<RuleScanInput>,
-    /// The columns that say which row it is, 1 to 8; they stay as they are. A row is raised once while it is there.
+    /// The 1 to 8 columns that identify a row. They cannot be changed later. A row raises one notification while it is
+    /// there.
     pub key: Vec<String>,
-    /// Who hears of a row.
+    /// The readers of a row's notification.
     pub audience: RuleAudienceInput,
-    /// When the row has gone.
+    /// When the row is gone.
     #[graphql(default_with = "Some(RuleResolve::Retract)")]
     pub resolve: Option<RuleResolve>,
-    /// Complete results in a row without it, until a row counts as gone; 1 to 100.
+    /// A row counts as gone after so many complete results in a row without it, 1 to 100.
     #[graphql(default_with = "Some(1)")]
     pub resolve_after: Option<i32>,
-    /// Whether a row that has changed amends what was raised.
+    /// Whether a changed row amends its notification.
     #[graphql(default_with = "Some(true)")]
     pub amend: Option<bool>,
-    /// After so long, a minute to a year, a row that is still there is raised anew, in the place of what was raised. Once where it
-    /// is left out.
+    /// A row that is still there raises a new notification after so long, a minute to a year, which replaces the
+    /// previous one. Default: once.
     pub repeat_after_seconds: Option<i32>,
-    /// What becomes of the rows that the first complete result has.
+    /// What happens to the rows of the first complete result.
     #[graphql(default_with = "Some(RuleFirstRun::Baseline)")]
     pub first_run: Option<RuleFirstRun>,
-    /// Where more rows are new in one result, or one chunk of a report, the rule raises nothing and pauses; 1 to 10,000.
+    /// If a result or a chunk of a report has more new rows, 1 to 10,000, the rule raises nothing and pauses.
     #[graphql(default_with = "Some(200)")]
     pub max_new: Option<i32>,
-    /// Whom it tells that it has paused by itself, or failed three times in a row; the log and the figures where it is left out.
+    /// Sent when the rule pauses itself, or fails three times in a row. Default: only the log and the metrics report
+    /// it.
     pub alarm: Option<RuleAlarmInput>,
 }
 
-/// A query that is run from time to time.
+/// A scheduled query.
 #[derive(InputObject)]
 pub struct RuleScanInput {
     /// Name of one of `ruleSources`.
     pub source: String,
-    /// One SELECT, 16 KiB at most. `:now` is the instant of the run, `:since` that of the last complete one (1970 before the first).
+    /// One SELECT of at most 16 KiB. `:now` is the instant of the run, `:since` that of the last complete run (1970
+    /// before the first).
     pub sql: String,
-    /// Cron of five fields, or `@every 30s` (`5m`, `1h`), 10 s at least.
+    /// Cron with five fields, or `@every 30s` (`5m`, `1h`), at least 10 s.
     pub schedule: String,
-    /// By whose clocks the fields of cron are read, such as `Europe/Berlin`.
+    /// Time zone of the cron fields, such as `Europe/Berlin`.
     #[graphql(default_with = "Some(\"UTC\".to_owned())")]
     pub time_zone: Option<String>,
-    /// How long it may take; the source's own time where that is shorter, or this is left out.
+    /// Time-out in milliseconds. The source's own time-out applies if it is shorter, or if this is absent.
     pub timeout_ms: Option<i32>,
 }
 
-/// Who hears of a row.
+/// The readers of a row's notification.
 #[derive(OneofObject)]
 pub enum RuleAudienceInput {
-    /// The subscribers of an action on a target, users and groups.
+    /// The subscribers of an action on a target: users and groups.
     Reminder(RuleReminderInput),
     /// The user whose id is in this column.
     UserColumn(String),
     /// The group whose code is in this column.
     GroupColumn(String),
-    /// True: all users of the tenant.
+    /// `true`: all users of the tenant.
     Everyone(bool),
 }
 
-/// A target and an action, in which `{{ column }}` stands for what the row has there.
+/// A target and an action. `{{ column }}` stands for the row's value.
 #[derive(InputObject)]
 pub struct RuleReminderInput {
-    /// What kind of thing it is: `warehouse`.
+    /// Type of the target, such as `warehouse`.
     pub target_type: String,
-    /// Which one: `{{ warehouse_id }}`.
+    /// Your id of the target, such as `{{ warehouse_id }}`.
     pub target_id: String,
-    /// What has happened to it: `stock_low`.
+    /// The action, such as `stock_low`.
     pub action: String,
 }
 
 /// An announcement to a group.
 #[derive(InputObject)]
 pub struct RuleAlarmInput {
-    /// Code of its message type. A template gets `rule`, `outcome` and `error` as params.
+    /// Code of the message type. Its template has the params `rule`, `outcome` and `error`.
     pub r#type: String,
     /// Code of the group.
     #[graphql(default_with = "Some(\"operators\".to_owned())")]
@@ -111,7 +114,7 @@ pub struct RuleAlarmInput {
 }
 
 impl NotificationRuleInput {
-    /// The rule's code, and what it is.
+    /// The rule's code and definition.
     pub fn read(self) -> Result<(String, Definition)> {
         let definition = Definition {
             message_type: self.r#type,

@@ -1,4 +1,4 @@
-//! A rule, as its operators see it.
+//! A rule as operators see it.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
@@ -21,15 +21,15 @@ names!(OpenNotifications, "RuleNotificationConnection", "RuleNotificationEdge");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "rule::State")]
 pub enum RuleState {
-    /// It does.
+    /// It runs.
     Active,
-    /// Somebody has paused it.
+    /// An operator has paused it.
     Paused,
-    /// It has paused by itself, for more was new than `maxNew`. `resumeNotificationRule` lets it go on.
+    /// It paused itself because a result had more new rows than `maxNew`. `resumeNotificationRule` continues it.
     Flooded,
 }
 
-/// A query that is run from time to time.
+/// A scheduled query.
 #[derive(SimpleObject)]
 pub struct RuleScan {
     /// Name of its source.
@@ -38,13 +38,13 @@ pub struct RuleScan {
     pub sql: String,
     /// Cron of five fields, or `@every 30s`.
     pub schedule: String,
-    /// By whose clocks the fields of cron are read.
+    /// Time zone of the cron fields.
     pub time_zone: String,
-    /// How long it may take, where that is shorter than the source's own time.
+    /// Time-out in milliseconds, if it is shorter than the source's own.
     pub timeout_ms: Option<i32>,
 }
 
-/// Who hears of a row: one of these.
+/// The readers of a row's notification: one of these.
 #[derive(Default, SimpleObject)]
 pub struct RuleAudience {
     /// The subscribers of an action on a target.
@@ -57,28 +57,28 @@ pub struct RuleAudience {
     pub everyone: bool,
 }
 
-/// A target and an action, in which `{{ column }}` stands for what the row has there.
+/// A target and an action. `{{ column }}` stands for the row's value.
 #[derive(SimpleObject)]
 pub struct RuleReminder {
-    /// What kind of thing it is.
+    /// Type of the target.
     pub target_type: String,
-    /// Which one.
+    /// Your id of the target.
     pub target_id: String,
-    /// What has happened to it.
+    /// The action.
     pub action: String,
 }
 
 /// An announcement to a group.
 #[derive(SimpleObject)]
 pub struct RuleAlarm {
-    /// Code of its message type.
+    /// Code of the message type.
     #[graphql(name = "type")]
     pub message_type: String,
     /// Code of the group.
     pub group: String,
 }
 
-/// Rows of a business table that ought not to be there, and what is said about each.
+/// A query for rows that need attention, and the notification for each.
 #[derive(Clone)]
 pub struct NotificationRule(Box<rule::Rule>);
 
@@ -88,7 +88,7 @@ impl From<rule::Rule> for NotificationRule {
     }
 }
 
-/// Rows of a business table that ought not to be there, and what is said about each.
+/// A query for rows that need attention, and the notification for each.
 #[Object]
 impl NotificationRule {
     /// Opaque.
@@ -96,19 +96,19 @@ impl NotificationRule {
         ID(Call::of(ctx).tenant.seal.close(Kind::Rule, 0, self.0.of.id))
     }
 
-    /// The partner's own name of it; 1 to 128 characters.
+    /// Your code for the rule, 1 to 128 characters.
     async fn code(&self) -> &str {
         &self.0.of.code
     }
 
-    /// Of what it raises; null where it has gone.
+    /// The message type that it sends; null if that was deleted.
     async fn r#type(&self, ctx: &Context<'_>) -> Result<Option<MessageType>> {
         let call = Call::of(ctx);
         let catalogue = catalogue::cached(call.app, call.tenant).await?;
         Ok(catalogue.message_type(&self.0.definition.message_type).cloned().map(MessageType))
     }
 
-    /// Where its rows come from; null where they are reported.
+    /// The query; null if rows are reported.
     async fn scan(&self) -> Option<RuleScan> {
         self.0.definition.scan.clone().map(|scan| RuleScan {
             source: scan.source,
@@ -119,12 +119,12 @@ impl NotificationRule {
         })
     }
 
-    /// The columns that say which row it is.
+    /// The columns that identify a row.
     async fn key(&self) -> &[String] {
         &self.0.definition.key
     }
 
-    /// Who hears of a row.
+    /// The readers of a row's notification.
     async fn audience(&self) -> RuleAudience {
         match self.0.definition.audience.clone() {
             Audience::Everyone => RuleAudience { everyone: true, ..RuleAudience::default() },
@@ -138,37 +138,37 @@ impl NotificationRule {
         }
     }
 
-    /// What becomes of a notification when its row has gone.
+    /// What happens to a notification when its row is gone.
     async fn resolve(&self) -> RuleResolve {
         self.0.definition.resolve.into()
     }
 
-    /// Complete results in a row without it, until a row counts as gone.
+    /// A row counts as gone after so many complete results in a row without it.
     async fn resolve_after(&self) -> i32 {
         int(self.0.definition.resolve_after)
     }
 
-    /// Whether a row that has changed amends what was raised.
+    /// Whether a changed row amends its notification.
     async fn amend(&self) -> bool {
         self.0.definition.amends
     }
 
-    /// After so long, a row that is still there is raised anew.
+    /// A row that is still there raises a new notification after so many seconds; null for never.
     async fn repeat_after_seconds(&self) -> Option<i32> {
         self.0.definition.repeat_after.map(|millis| int(millis / 1000))
     }
 
-    /// What became, or becomes, of the rows that the first complete result has.
+    /// What happens, or happened, to the rows of the first complete result.
     async fn first_run(&self) -> RuleFirstRun {
         self.0.definition.first_run.into()
     }
 
-    /// The most new rows in one result.
+    /// The most new rows of one result.
     async fn max_new(&self) -> i32 {
         int(self.0.definition.max_new)
     }
 
-    /// Whom it tells that it has paused by itself, or failed three times in a row.
+    /// Sent when the rule pauses itself, or fails three times in a row.
     async fn alarm(&self) -> Option<RuleAlarm> {
         let alarm = self.0.definition.alarm.clone();
         alarm.map(|alarm| RuleAlarm { message_type: alarm.message_type, group: alarm.group })
@@ -179,22 +179,22 @@ impl NotificationRule {
         self.0.of.state.into()
     }
 
-    /// When it is run next, unless it is paused; null where its rows are reported.
+    /// Time of the next run, unless it is paused; null if rows are reported.
     async fn next_run_at(&self) -> Option<Instant> {
         self.0.of.due_at.map(Into::into)
     }
 
-    /// When its last complete run began.
+    /// Start of the last complete run.
     async fn last_complete_at(&self) -> Option<Instant> {
         self.0.of.complete_at.map(Into::into)
     }
 
-    /// Runs in a row that have failed. Each doubles the time to the next one, up to 16 times.
+    /// Failed runs in a row. Each doubles the pause before the next run, up to 16 times.
     async fn failure_count(&self) -> i32 {
         int(self.0.of.failures)
     }
 
-    /// How many rows it knows that have not gone, those of the first result among them.
+    /// Known rows that are not gone, including those of the first result.
     async fn row_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(rule::rows(Call::of(ctx).app, &self.0).await?))
     }
@@ -210,7 +210,7 @@ impl NotificationRule {
         Ok(rule::runs(Call::of(ctx).app, &self.0, most).await?.into_iter().map(RuleRun).collect())
     }
 
-    /// What it has raised whose rows have not gone, newest first; 20 where neither `first` nor `last` is given.
+    /// The notifications whose rows are not gone, newest first; 20 without `first` and `last`.
     async fn open_notifications(
         &self,
         ctx: &Context<'_>,

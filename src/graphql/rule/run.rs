@@ -1,40 +1,40 @@
-//! What came of runs.
+//! Results of rule runs.
 
 use async_graphql::{Enum, Object};
 
 use crate::domain::rule;
 use crate::graphql::scalars::{Instant, int};
 
-/// How a run has ended.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "rule::Outcome")]
 pub enum RuleOutcome {
-    /// With a complete result, which was compared with what was known.
+    /// With a complete result, which was compared with the known rows.
     Complete,
-    /// Without one: `error` says why. Nothing was changed.
+    /// With an error, which `error` names. Nothing changed.
     Failed,
-    /// The source took longer than it may. Nothing was changed.
+    /// The source exceeded the time-out. Nothing changed.
     TimedOut,
-    /// The result had more rows than it may. Nothing was changed.
+    /// The result had too many rows. Nothing changed.
     Truncated,
-    /// More was new than `maxNew`: nothing was changed, and the rule is paused.
+    /// There were more new rows than `maxNew`. Nothing changed, and the rule paused.
     Flooded,
-    /// Some rows were reported, or a chunk: nothing was resolved.
+    /// Single rows or a chunk were reported. Nothing was resolved.
     Partial,
 }
 
-/// What came of a run of a rule.
+/// The result of a run.
 pub struct RuleRun(pub rule::Run);
 
-/// What came of a run of a rule.
+/// The result of a run.
 #[Object]
 impl RuleRun {
-    /// When it began.
+    /// Start of the run.
     async fn started_at(&self) -> Instant {
         self.0.started_at.into()
     }
 
-    /// How long it took, with what the source took.
+    /// Duration in seconds, including the source's part.
     #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
     async fn seconds(&self) -> f64 {
         self.0.millis as f64 / 1000.0
@@ -45,17 +45,17 @@ impl RuleRun {
         int(self.0.rows_found)
     }
 
-    /// Notifications that were raised, new and repeated.
+    /// Notifications that it raised, new and repeated.
     async fn raised(&self) -> i32 {
         int(self.0.raised)
     }
 
-    /// Notifications that were amended, as their rows had changed.
+    /// Notifications that it amended because their rows changed.
     async fn amended(&self) -> i32 {
         int(self.0.amended)
     }
 
-    /// Notifications whose rows had gone.
+    /// Notifications whose rows are gone.
     async fn resolved(&self) -> i32 {
         int(self.0.resolved)
     }
