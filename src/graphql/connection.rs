@@ -1,4 +1,4 @@
-//! Relay's cursor connections (<https://relay.dev/graphql/connections.htm>), with page sizes that are bounded.
+//! Relay's cursor connections (<https://relay.dev/graphql/connections.htm>), with bounded page sizes.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::model::seal::Kind;
 use crate::model::slice::{End, Slice};
 
-/// Page size where the client names none.
+/// Page size without `first` and `last`.
 pub const DEFAULT_SIZE: usize = 20;
 
-/// What a client asks of a connection: null is as if left out. Where both `first` and `last` are given, a cursor on one side alone says
-/// which of them counts.
+/// The arguments of a connection; null means absent. If both `first` and `last` are given, a cursor on only one side
+/// decides.
 #[derive(Debug, Default)]
 pub struct Paging {
     pub first: Option<i32>,
@@ -26,12 +26,12 @@ pub struct Paging {
     pub before: Option<String>,
 }
 
-/// A connection whose page ends where the walk over its list did: filters may let pass nothing that is there.
+/// A connection whose scan may stop before the page is full, because a filter passed over too many rows.
 pub struct Walked<Node: OutputType, Name: EdgeNameType> {
     pub edges: Vec<Edge<String, Node, EmptyFields, Name>>,
     pub has_previous_page: bool,
     pub has_next_page: bool,
-    /// Where to go on, where that is no edge: backwards and forwards.
+    /// Cursors to continue at if the page has no edge there: backwards and forwards.
     pub ends: (Option<String>, Option<String>),
 }
 
@@ -41,10 +41,10 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> TypeName for Wal
     }
 }
 
-/// A page of a list, with where it goes on.
+/// A page of a list, and where the list continues.
 #[Object(name_type)]
 impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Name> {
-    /// Where the page begins and ends, and whether the list goes on there.
+    /// Where the page begins and ends, and whether the list continues there.
     async fn page_info(&self) -> PageInfo {
         let (start, end) = self.ends.clone();
         PageInfo {
@@ -55,19 +55,19 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Nam
         }
     }
 
-    /// What the page holds, each with its cursor.
+    /// The page's entries, each with its cursor.
     async fn edges(&self) -> Row<Plain<&Edge<String, Node, EmptyFields, Name>>> {
         Row(self.edges.iter().map(Plain).collect())
     }
 
-    /// The same without cursors.
+    /// The page's entries without cursors.
     async fn nodes(&self) -> Row<&Node> {
         Row(self.edges.iter().map(|edge| &edge.node).collect())
     }
 }
 
 impl Paging {
-    /// Of the field under way. A `first` that nobody gave, but that the operation has a default for, gives way to a `last`.
+    /// The arguments of the current field. A `first` that is only a variable's default gives way to a `last`.
     pub fn of(
         ctx: &Context<'_>,
         (first, after): (Option<i32>, Option<String>),
@@ -77,7 +77,7 @@ impl Paging {
         Self { first, after, last, before }
     }
 
-    /// The part of a list that is asked for; `open` finds the place at a cursor, if it is one of the list.
+    /// The requested part of a list. `open` decodes a cursor, or returns `None` if it is not of this list.
     pub fn slice<Place>(self, call: Call<'_>, open: impl Fn(&str) -> Option<Place>) -> Result<Slice<Place>> {
         let place = |field, cursor: Option<String>| {
             let open =
@@ -102,13 +102,13 @@ impl Paging {
         Ok(Slice { many, from, after, before })
     }
 
-    /// The part of a list of subscriptions or follows.
+    /// The requested part of a list of subscriptions or follows.
     pub fn channels(self, call: Call<'_>) -> Result<Slice<ChannelId>> {
         self.slice(call, |cursor| call.tenant.seal.open(Kind::Row, cursor).map(|(_, channel)| ChannelId(channel)))
     }
 }
 
-/// Whether the value of an argument is the default of a variable.
+/// Whether an argument's value is a variable's default.
 fn is_default(ctx: &Context<'_>, argument: &str) -> bool {
     match ctx.item.node.get_argument(argument).map(|value| &value.node) {
         Some(Written::Variable(name)) => !ctx.query_env.variables.contains_key(name),
@@ -116,7 +116,7 @@ fn is_default(ctx: &Context<'_>, argument: &str) -> bool {
     }
 }
 
-/// How many items a page shall have.
+/// The requested page size.
 pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
     let most = call.app.config.limits.page_size;
     match asked.map(usize::try_from) {
@@ -126,7 +126,7 @@ pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
     }
 }
 
-/// A page of a list by channels, and whether it goes on beyond it.
+/// A page of a list by channels, and whether the list continues.
 pub fn by_channel<Node, Name, Row>(
     call: Call<'_>,
     slice: Slice<ChannelId>,
@@ -140,7 +140,7 @@ where
     by_row(call, &slice, rows.into_iter().map(|(channel, row)| (channel.0, node(row))), (goes_on, None))
 }
 
-/// A page of a list by rows, whether it goes on beyond it, and after which row, where that has no edge.
+/// A page of a list by rows, whether the list continues, and after which row if that has no edge.
 pub fn by_row<Node, Name, Place>(
     call: Call<'_>,
     slice: &Slice<Place>,

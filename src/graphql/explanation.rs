@@ -1,4 +1,4 @@
-//! Why a user has something, or has not: for support.
+//! Why a user has or lacks a notification, for support.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
@@ -9,111 +9,112 @@ use crate::error::Error;
 use crate::model::check;
 use crate::model::seal::Kind;
 
-/// Why a user has a notification in Tidings, or has not.
+/// Why a user has or lacks a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "notification::Decision")]
 pub enum InboxDecision {
-    /// It is in their inbox.
+    /// It is in the user's inbox.
     InInbox,
-    /// It is in their archive.
+    /// It is in the user's archive.
     InArchive,
-    /// It was taken back.
+    /// It was retracted.
     Retracted,
     /// It waits for its `publishAt`.
     NotPublished,
     /// It is past its `expiresAt`.
     Expired,
-    /// It is for users whom it names, and they are not among them.
+    /// It is for named users, and the user is none of them.
     NotAddressed,
-    /// It is for groups, and they are in none of them.
+    /// It is for groups, and the user is in none of them.
     NotMember,
-    /// It is for those who subscribe to its target and action, by themselves or in a group, or follow who did it; they do none of these.
+    /// It is for subscribers of its target and action and for followers of its sender, and the user is neither,
+    /// directly or by a group.
     NotSubscribed,
-    /// They came into a group that it is for only after it was published.
+    /// The user joined the group after it was published.
     JoinedLater,
-    /// They subscribed, or began to follow, only after it was published.
+    /// The user subscribed or followed after it was published.
     SubscribedLater,
-    /// When the tenant first heard of them, it was past the retention window.
+    /// It was past the retention window when the tenant first knew the user.
     BeforeRetention,
-    /// They did themselves what it is about.
+    /// The user is its sender.
     OwnAction,
-    /// They, or the tenant's defaults, have switched its message type off.
+    /// The user or the tenant's defaults switched its message type off.
     TypeOff,
-    /// They, or the tenant's defaults, have switched its action off.
+    /// The user or the tenant's defaults switched its action off.
     ActionOff,
-    /// Nothing keeps it from them as things are now: they have deleted it, or a switch was off when it came. What is deleted, and what
-    /// switches used to be, is not kept.
+    /// No present rule excludes it: the user deleted it, or a switch was off when it came. Deletions and former
+    /// switches are not kept.
     Gone,
-    /// The same, or it never named them: whom an announcement names is not kept once it is published, unless its type goes out
-    /// by other channels as well.
+    /// The same, or it never named the user. The named users of an announcement are not kept after publication, unless
+    /// its type is also delivered by other channels.
     NotNamedOrGone,
 }
 
-/// What is asked about a notification and a user, in this order.
+/// The rules that decide about a notification and a user, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "notification::Rule")]
 pub enum InboxRule {
-    /// It was not taken back. `at`: when it was.
+    /// It was not retracted. `at`: when it was.
     NotRetracted,
-    /// It is published. `at`: when it was, or is to be.
+    /// It is published. `at`: when it was, or will be.
     Published,
     /// It has not expired. `at`: when it does, or did.
     NotExpired,
-    /// It is for them: they are named, in a group that it is for, subscribed, or it is for everyone. `detail`: `everyone`, `group` with its
-    /// code, `subscription` or `follow`. `passed` is null where it named users and does not know any more whom.
+    /// It is for the user: named, member of a group, subscribed, or everyone. `detail`: `everyone`, `group` with its
+    /// code, `subscription` or `follow`. `passed` is null if it named users that are not kept.
     Addressed,
-    /// They listened before it was published. `at`: since when they do.
+    /// The user listened before it was published. `at`: since when.
     InTime,
-    /// It was within the retention window when the tenant first heard of them. `at`: where their inbox begins.
+    /// It was within the retention window when the tenant first knew the user. `at`: where the user's inbox begins.
     WithinRetention,
-    /// Somebody else did what it is about.
+    /// Its sender is another user.
     ByAnother,
-    /// Its message type is on for them. `detail`: by whose switch, `own` or `default`, or `mandatory`.
+    /// Its message type is on for the user. `detail`: `own` or `default` switch, or `mandatory`.
     TypeWanted,
-    /// Its action is on for them. `detail`: by whose switch, `own` or `default`, or `mandatory`.
+    /// Its action is on for the user. `detail`: `own` or `default` switch, or `mandatory`.
     ActionWanted,
-    /// It is in their inbox or archive. `at`: when they archived it. Where it is, no questions are between this and `NOT_EXPIRED`: it
-    /// passed them when it came.
+    /// It is in the user's inbox or archive. `at`: when the user archived it. If it is there, the rules between
+    /// `NOT_EXPIRED` and this one are left out: it passed them when it came.
     InInbox,
 }
 
-/// An answer to one question.
+/// The result of one rule.
 pub struct InboxStep(notification::Step);
 
-/// An answer to one question about a notification and a user.
+/// The result of one rule for a notification and a user.
 #[Object]
 impl InboxStep {
-    /// What was asked.
+    /// The rule.
     async fn rule(&self) -> InboxRule {
         self.0.rule.into()
     }
 
-    /// False where this is why they have it not; null where it cannot be said any more.
+    /// False if this is why the user lacks it; null if it can no longer be decided.
     async fn passed(&self) -> Option<bool> {
         self.0.passed
     }
 
-    /// The instant that it is about, as the rule says.
+    /// The rule's instant, if it has one.
     async fn at(&self) -> Option<Instant> {
         self.0.at.map(Into::into)
     }
 
-    /// What it was decided by, as the rule says.
+    /// The rule's detail, if it has one.
     async fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
     }
 }
 
-/// Why a user has a notification in their inbox or archive, or has not.
+/// Why a user has or lacks a notification in inbox or archive.
 #[derive(SimpleObject)]
 pub struct InboxExplanation {
-    /// Whether they have it, as their own lists show it.
+    /// Whether the user's own lists show it.
     pub present: bool,
-    /// Why.
+    /// The reason.
     pub decision: InboxDecision,
-    /// The instant that the decision is about, where it is about one: that of the last of the steps.
+    /// The reason's instant, if it has one: that of the last step.
     pub at: Option<Instant>,
-    /// What was asked, up to what decided.
+    /// The rules up to the one that decided.
     pub steps: Vec<InboxStep>,
 }
 
@@ -122,9 +123,9 @@ pub struct ExplanationQuery;
 
 #[Object]
 impl ExplanationQuery {
-    /// Why a user has a notification in their inbox, or has not: by the rules that bring it there, asked now, in the order in which they
-    /// decide. What goes out by mail and other channels is in `outboundDeliveries`. `NOT_FOUND` where there is no such notification (any
-    /// more), or the tenant has never heard of the user. SERVICE, ADMIN.
+    /// Why a user has or lacks a notification, by the rules that bring it into the inbox, applied now and in order.
+    /// Mail and other channels are in `outboundDeliveries`. `NOT_FOUND` if the notification does not exist (any more),
+    /// or the tenant does not know the user. SERVICE, ADMIN.
     async fn explain_delivery(
         &self,
         ctx: &Context<'_>,

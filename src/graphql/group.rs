@@ -19,27 +19,27 @@ use crate::model::seal;
 
 names!(GroupMembers, "UserGroupMemberConnection", "UserGroupMemberEdge");
 
-/// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
+/// A role, user type or segment. Announcements can address it, and it can subscribe to topics for all its members.
 pub struct Group {
     of: channel::Group,
     counts: Arc<AtOnce<ChannelId, i64>>,
 }
 
 impl Group {
-    /// Several that were asked for together, whose members are counted together.
+    /// Groups that were asked for together, whose members are counted in one statement.
     pub fn list(groups: Vec<channel::Group>) -> Vec<Self> {
         let counts = AtOnce::of(groups.iter().map(|of| of.channel).collect());
         groups.into_iter().map(|of| Self { of, counts: counts.clone() }).collect()
     }
 
-    /// One by itself.
+    /// A single group.
     pub fn alone(of: channel::Group) -> Self {
         let counts = AtOnce::of(vec![of.channel]);
         Self { of, counts }
     }
 }
 
-/// A role, user type or segment; announcements address it, and it may subscribe to topics for all its members.
+/// A role, user type or segment. Announcements can address it, and it can subscribe to topics for all its members.
 #[Object(name = "UserGroup")]
 impl Group {
     /// Opaque.
@@ -47,24 +47,25 @@ impl Group {
         ID(Call::of(ctx).tenant.seal.close(seal::Kind::Group, 0, self.of.channel.0))
     }
 
-    /// The partner's own name of it; 1 to 128 characters.
+    /// Your code for the group, 1 to 128 characters.
     async fn code(&self) -> &str {
         &self.of.code
     }
 
-    /// For people.
+    /// Name for people.
     async fn title(&self) -> Option<&str> {
         self.of.title.as_deref()
     }
 
-    /// How many users are in it now.
+    /// Current number of members.
     async fn member_count(&self, ctx: &Context<'_>) -> Result<i32> {
         let app = Call::of(ctx).app;
         let count = self.counts.get(self.of.channel, |groups| channel::member_counts(app, groups)).await?;
         Ok(int(count.copied().unwrap_or_default()))
     }
 
-    /// Who is in it now, whom the tenant heard of first before others; 20 where neither `first` nor `last` is given. SERVICE, ADMIN.
+    /// Current members, in the order in which the tenant first knew them; 20 without `first` and `last`. SERVICE,
+    /// ADMIN.
     async fn members(
         &self,
         ctx: &Context<'_>,
@@ -101,7 +102,7 @@ pub struct GroupMutation;
 
 #[Object]
 impl GroupMutation {
-    /// Makes a group, or gives it another title. SERVICE, ADMIN.
+    /// Creates a group, or changes its title. SERVICE, ADMIN.
     async fn save_user_group(
         &self,
         ctx: &Context<'_>,
@@ -113,8 +114,8 @@ impl GroupMutation {
         Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
     }
 
-    /// Users hear what is sent to the group from now on. Where it fails, some may be in the group already, and the same call
-    /// again adds the rest. SERVICE, ADMIN.
+    /// Adds members, who receive what is sent to the group from now on. If the call fails, some may have been added;
+    /// repeat it to add the rest. SERVICE, ADMIN.
     async fn add_user_group_members(
         &self,
         ctx: &Context<'_>,
@@ -127,7 +128,7 @@ impl GroupMutation {
         Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &users).await?))
     }
 
-    /// Users no longer hear what is sent to the group; what was sent before is theirs. SERVICE, ADMIN.
+    /// Removes members. They keep what was sent before. SERVICE, ADMIN.
     async fn remove_user_group_members(
         &self,
         ctx: &Context<'_>,
@@ -140,7 +141,7 @@ impl GroupMutation {
         Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &users).await?))
     }
 
-    /// Ends a group with its memberships and subscriptions; what was sent to it before is its members'. SERVICE, ADMIN.
+    /// Deletes a group with its memberships and subscriptions. Its members keep what was sent before. SERVICE, ADMIN.
     async fn delete_user_group(
         &self,
         ctx: &Context<'_>,

@@ -1,4 +1,4 @@
-//! When users are reached outside.
+//! When users are reached outside of the inbox.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
 use entity::audit_entry;
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::model::hours::{self, Quiet, TimeOfDay};
 use crate::model::zone::Zone;
 
-/// Hours of each day in which nothing goes out to somebody.
+/// Hours of each day in which nothing is delivered outside of the inbox.
 #[derive(InputObject)]
 pub struct QuietHoursInput {
-    /// A time of day, from `00:00` to `23:59`.
+    /// Start, from `00:00` to `23:59`.
     pub from: String,
-    /// Another time of day, up to which it is so. `22:00` to `07:00` goes over midnight.
+    /// End, another time of day. `22:00` to `07:00` spans midnight.
     pub to: String,
 }
 
@@ -27,12 +27,12 @@ impl QuietHoursInput {
     }
 }
 
-/// Hours of each day in which nothing goes out to somebody.
+/// Hours of each day in which nothing is delivered outside of the inbox.
 #[derive(SimpleObject)]
 pub struct QuietHours {
-    /// A time of day, such as `22:00`.
+    /// Start, such as `22:00`.
     pub from: String,
-    /// The time of day at which they end.
+    /// End.
     pub to: String,
 }
 
@@ -46,35 +46,35 @@ impl From<Quiet> for QuietHours {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "chrono::Weekday")]
 pub enum Weekday {
-    /// The first day of a week (ISO 8601).
+    /// Monday.
     #[graphql(name = "MONDAY")]
     Mon,
-    /// The second.
+    /// Tuesday.
     #[graphql(name = "TUESDAY")]
     Tue,
-    /// The third.
+    /// Wednesday.
     #[graphql(name = "WEDNESDAY")]
     Wed,
-    /// The fourth.
+    /// Thursday.
     #[graphql(name = "THURSDAY")]
     Thu,
-    /// The fifth.
+    /// Friday.
     #[graphql(name = "FRIDAY")]
     Fri,
-    /// The sixth.
+    /// Saturday.
     #[graphql(name = "SATURDAY")]
     Sat,
-    /// The seventh.
+    /// Sunday.
     #[graphql(name = "SUNDAY")]
     Sun,
 }
 
-/// When somebody is told in one letter what they have not read.
+/// The time of a user's digest, one letter with all unread items.
 #[derive(InputObject)]
 pub struct DigestTimeInput {
     /// A time of day, from `00:00` to `23:59`.
     pub at: String,
-    /// The one day of the week; each where it is left out.
+    /// The day of the week. Default: every day.
     pub weekday: Option<Weekday>,
 }
 
@@ -84,12 +84,12 @@ impl DigestTimeInput {
     }
 }
 
-/// When somebody is told in one letter what they have not read.
+/// The time of a user's digest, one letter with all unread items.
 #[derive(SimpleObject)]
 pub struct DigestTime {
     /// A time of day, such as `08:00`.
     pub at: String,
-    /// The one day of the week; null where it is each.
+    /// The day of the week; null for every day.
     pub weekday: Option<Weekday>,
 }
 
@@ -99,7 +99,7 @@ impl From<hours::DigestTime> for DigestTime {
     }
 }
 
-/// What is said of when somebody is reached, as far as it is.
+/// The given part of a user's delivery hours.
 pub struct Said {
     pub time_zone: Option<Zone>,
     pub quiet: Option<Quiet>,
@@ -120,7 +120,7 @@ impl Said {
     }
 }
 
-/// A part of when a user is reached.
+/// Fields of delivery hours that can be erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum DeliveryHoursField {
     /// `timeZone`.
@@ -131,16 +131,16 @@ pub enum DeliveryHoursField {
     Digest,
 }
 
-/// What to change of when a user is reached outside; what is left out, or null, stays.
+/// Changes to a user's delivery hours. Absent and null fields stay.
 #[derive(InputObject)]
 pub struct DeliveryHoursInput {
-    /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+    /// IANA time zone, such as `Europe/Berlin`.
     pub time_zone: Option<String>,
-    /// When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none.
+    /// Quiet hours in `timeZone`, or UTC without one.
     pub quiet: Option<QuietHoursInput>,
-    /// When they are sent digests, by the same clocks; at 08:00 of each day where nothing is said.
+    /// Time of digests in the same zone. Default: 08:00 every day.
     pub digest: Option<DigestTimeInput>,
-    /// What to erase of it; nothing that is given as well.
+    /// Fields to erase. `BAD_USER_INPUT` if one is also given.
     pub clear: Option<Vec<DeliveryHoursField>>,
 }
 
@@ -158,7 +158,7 @@ impl DeliveryHoursInput {
     }
 }
 
-/// What changing them did.
+/// The result of changing delivery hours.
 #[derive(SimpleObject)]
 pub struct DeliveryHoursPayload {
     #[graphql(flatten)]
@@ -170,8 +170,8 @@ pub struct HoursMutation;
 
 #[Object]
 impl HoursMutation {
-    /// Says when the token's user is reached outside; SERVICE and ADMIN name one by `user`. It is the same that `saveUserProfiles` says: what
-    /// is said last counts, from the next look at what waits on.
+    /// Sets when the token's user is reached outside of the inbox; SERVICE and ADMIN name a `user`. `saveUserProfiles`
+    /// sets the same fields: the last call wins.
     async fn update_delivery_hours(
         &self,
         ctx: &Context<'_>,

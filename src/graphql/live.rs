@@ -1,4 +1,4 @@
-//! Subscriptions: what happens, as it happens. Here they begin; what they give is in `event`, under the same names.
+//! Subscriptions begin here; `event` has the objects that they send, under the same names.
 
 use async_graphql::connection::{Edge, EmptyFields};
 use async_graphql::{Context, InputType, Result, Subscription};
@@ -23,10 +23,10 @@ pub struct InboxSubscription;
 
 #[Subscription]
 impl InboxSubscription {
-    /// Every new item of the viewer, in order, of these types or of all. With `after`, first everything newer than that
-    /// cursor (`overview.cursor`, or that of an item): nothing is missed and nothing comes twice, whatever happened to the
-    /// connection or the server in between. A cursor from before the retention window, or of another inbox, is
-    /// `BAD_USER_INPUT`; whoever falls 256 items behind is ended with `UNAVAILABLE` and resumes from their last cursor. USER.
+    /// Every new item of the viewer in order, of these types or of all. With `after`, everything newer than that
+    /// cursor first (`overview.cursor`, or an item's): nothing is missed or repeated, whatever happened to the
+    /// connection or the server. A cursor from before the retention window, or of another inbox, is `BAD_USER_INPUT`.
+    /// A session that falls 256 items behind ends with `UNAVAILABLE`; resume from its last cursor. USER.
     async fn item_received(
         &self,
         ctx: &Context<'_>,
@@ -47,11 +47,10 @@ impl InboxSubscription {
         Ok(empty())
     }
 
-    /// The viewer with the `overview` that is selected in it, at once and after every change of that (new items, read on another
-    /// device, retraction, expiry; where `total` or `views` is asked for, also activities, visits, joining and leaving of
-    /// views); bursts are merged to ten a second, and the last state always comes. Another name or picture of a sender is
-    /// told within a minute. Nothing but `id` and `overview`, with the same arguments wherever it is selected, is told of.
-    /// USER.
+    /// The viewer with the selected `overview`, at once and after every change: new items, marks on other devices,
+    /// retraction, expiry, and with `total` or `views` also activities, visits, joining and leaving. At most ten
+    /// values a second; the last state always comes. A sender's new name or picture comes within a minute. Only `id`
+    /// and `overview` may be selected, with the same arguments everywhere. USER.
     async fn overview_changed(&self, ctx: &Context<'_>) -> Result<Empty<Result<ViewerAccount>>> {
         let (call, user) = Call::user(ctx).await?;
         let wish = told(ctx, call)?;
@@ -60,12 +59,12 @@ impl InboxSubscription {
         Ok(empty())
     }
 
-    /// Views of the viewer whose unread changed, as the viewer sees them then: after activities of others, after a visit or an
-    /// activity of their own wherever they made it, and when they join or leave (all null, and nothing unread). With `keys` (at
-    /// most 200) only these, also those that they are not in yet, from when they join; without, all that they are in. A visit
-    /// where nothing was unread changes nothing. Nothing comes at once: read `views` when the subscription has begun, or
-    /// begin with `overviewChanged`, whose first value holds them. What changes after that is told, merged to ten times a
-    /// second a view, and the last state always comes; a client that reads slowly gets the newest state of each view. USER.
+    /// The viewer's views whose unread count changed: after activities of other users, after the viewer's own visits
+    /// and activities on any device, and on joining and leaving (all fields null, nothing unread). With `keys` (200 at
+    /// most) only these views, including views that the viewer joins later; without, all views of the viewer. A visit
+    /// with nothing unread sends nothing. The subscription sends no initial state: read `views` after it has begun, or
+    /// begin with `overviewChanged`. At most ten values a second per view; a slow client gets the newest state of each
+    /// view. USER.
     async fn view_changed(
         &self,
         ctx: &Context<'_>,
@@ -79,7 +78,7 @@ impl InboxSubscription {
     }
 }
 
-/// The overview that is selected in the viewer of a subscription.
+/// The overview that is selected in the subscription's viewer.
 fn told(ctx: &Context<'_>, call: Call<'_>) -> Result<Wish> {
     let mut asked: Option<(Option<Vec<String>>, Option<i32>)> = None;
     for field in ctx.field().selection_set() {

@@ -1,21 +1,20 @@
-//! Patches: what is given replaces, what is named to be cleared is erased, and everything else stays.
+//! Patches: a given field replaces, a cleared field is erased, and every other field stays.
 
 use async_graphql::Value;
 use async_graphql::resolver_utils::{EnumType, enum_value};
 
 use crate::error::{Error, Result};
 
-/// A patch under way, with the fields that it erases.
+/// A patch and the fields that it erases.
 pub struct Patching<Field>(Vec<Field>);
 
 impl<Field: EnumType> Patching<Field> {
-    /// One that clears these.
+    /// A patch that erases these fields.
     pub fn of(clear: Option<Vec<Field>>) -> Self {
         Self(clear.unwrap_or_default())
     }
 
-    /// What becomes of a field: nothing where it stays, nothing within where it is erased. `BAD_USER_INPUT` where it is given and
-    /// erased at once.
+    /// `None` if the field stays, `Some(None)` if it is erased. `BAD_USER_INPUT` if it is given and erased.
     #[expect(clippy::option_option, reason = "a change, to something or to nothing")]
     pub fn change<T>(&self, field: Field, given: Option<T>) -> Result<Option<Option<T>>> {
         match (given, self.0.contains(&field)) {

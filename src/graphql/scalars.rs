@@ -1,15 +1,15 @@
-//! Instants and numbers as clients see them.
+//! Instants and numbers of the API.
 
 use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value};
 use chrono::SecondsFormat;
 
 use crate::clock::{Millis, calendar, instant};
 
-/// RFC 3339 instant, UTC, millisecond precision, such as `2026-11-21T08:30:00.000Z`. Other offsets are understood.
+/// RFC 3339 instant in UTC with milliseconds, such as `2026-11-21T08:30:00.000Z`. Inputs may have other offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instant(pub Millis);
 
-/// RFC 3339 instant, UTC, millisecond precision, such as `2026-11-21T08:30:00.000Z`. Other offsets are understood.
+/// RFC 3339 instant in UTC with milliseconds, such as `2026-11-21T08:30:00.000Z`. Inputs may have other offsets.
 #[Scalar(name = "DateTime", specified_by_url = "https://scalars.graphql.org/andimarek/date-time")]
 impl ScalarType for Instant {
     fn parse(value: Value) -> InputValueResult<Self> {
@@ -28,7 +28,7 @@ impl From<Millis> for Instant {
     }
 }
 
-/// A count as the API has them, in 32 bits; ours never come near.
+/// A count in the API's 32 bits, which no count comes near.
 pub fn int(number: impl TryInto<i32>) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }

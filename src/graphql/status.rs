@@ -1,4 +1,4 @@
-//! How a tenant's service does now.
+//! The state of a tenant's service.
 
 use async_graphql::{Context, Object, Result, SimpleObject};
 
@@ -11,51 +11,51 @@ use crate::domain::notification;
 use crate::hub::About;
 use crate::telemetry::pulse::Doing;
 
-/// How the service does for a tenant now. Figures of all tenants together are the operators' alone (`/metrics`).
+/// The state of the service for a tenant. Figures of all tenants together are in `/metrics`.
 #[derive(SimpleObject)]
 pub struct ServiceStatus {
-    /// Which Tidings answers.
+    /// Version of the node that answers.
     pub version: &'static str,
-    /// What time it is for it.
+    /// The node's time.
     pub now: Instant,
-    /// Whether the database takes what is written, and the clocks of this node and of the database agree, without which nothing that is
-    /// due is published.
+    /// Whether the database accepts writes, and the clocks of this node and the database agree. Otherwise nothing that
+    /// is due is published.
     pub healthy: bool,
-    /// Sockets and event streams of the tenant's that are open on the node that answers; `nodes` tells of the others.
+    /// The tenant's open WebSockets and event streams on the node that answers; `nodes` has the others.
     pub session_count: i32,
-    /// The node that answers first, and then the others of which was heard on the bus within the last minute.
+    /// The node that answers, then the others that were heard on the bus within the last minute.
     pub nodes: Vec<ServiceNode>,
-    /// Null where there is none: on SQLite, and on MySQL without Redis.
+    /// Null if there is no bus: on SQLite, and on MySQL without Redis.
     pub bus: Option<ServiceBus>,
-    /// What was published and amended within the last minute.
+    /// Notifications published and amended within the last minute.
     pub sent_last_minute: i32,
-    /// The same of the last hour.
+    /// The same for the last hour.
     pub sent_last_hour: i32,
-    /// What waits for its `publishAt`; 10,000 are counted at the most.
+    /// Notifications that wait for their `publishAt`, counted up to 10,000.
     pub scheduled: Count,
-    /// When the next of these is due, or has been since; null where none is, or where not all were counted.
+    /// When the next of these is due, or became due; null if there is none, or if not all were counted.
     pub next_scheduled_at: Option<Instant>,
-    /// For how many seconds the longest overdue of them has been due: a second or two where all is well, and 0 where none is.
+    /// Seconds since the longest overdue of them became due: 0 if there is none, a second or two normally.
     pub overdue_seconds: i32,
 }
 
-/// A process of Tidings over the same database, and what the tenant does there. Of others than the one that answers that is told from a second
-/// after it was asked for first, for as long as somebody asks every few seconds: until then it is null.
+/// A Tidings process over the same database, and the tenant's activity on it. For other nodes the activity is null at
+/// first, and known a second after it was first asked for, while a caller asks every few seconds.
 #[derive(SimpleObject)]
 pub struct ServiceNode {
-    /// What its machine calls itself, where it does.
+    /// The host name, if known.
     pub name: Option<String>,
-    /// Which Tidings it is.
+    /// Its version.
     pub version: String,
-    /// When it was started.
+    /// When it started.
     pub started_at: Instant,
-    /// When it was last heard on the bus; now for the one that answers. One that ended is listed for a minute.
+    /// When it was last heard on the bus; now for the node that answers. A node that ended is listed for a minute.
     pub heard_at: Instant,
-    /// Sockets and event streams that are open.
+    /// Open WebSockets and event streams.
     pub session_count: Option<i32>,
-    /// Inboxes that something was put into, or that were moved on in the log, within the last minute.
+    /// Inboxes that were synced within the last minute.
     pub syncs_last_minute: Option<i32>,
-    /// Requests that failed within it as `INTERNAL` or `UNAVAILABLE`.
+    /// Requests that failed as `INTERNAL` or `UNAVAILABLE` within the last minute.
     pub errors_last_minute: Option<i32>,
 }
 
@@ -74,12 +74,12 @@ impl ServiceNode {
     }
 }
 
-/// By which nodes tell each other that there is news. Without it sessions are late by up to a second.
+/// The connection by which nodes notify each other. Without it sessions are up to a second late.
 #[derive(SimpleObject)]
 pub struct ServiceBus {
-    /// Whether the node that answers hears the others, and is heard.
+    /// Whether the node that answers hears the others and is heard.
     pub connected: bool,
-    /// For how many seconds its newest message was on the way there and back.
+    /// Round trip of its newest message in seconds.
     pub lag_seconds: f64,
 }
 
@@ -88,8 +88,8 @@ pub struct StatusQuery;
 
 #[Object]
 impl StatusQuery {
-    /// How the service does for the token's tenant now; cheap enough to be asked every few seconds. What goes to the outside tells it by itself
-    /// (`webhookEndpoints`, `mailRelay`, `weChatAccount`, `webPush`). ADMIN.
+    /// The state of the service for the token's tenant. Cheap enough to be asked every few seconds. For destinations
+    /// see `webhookEndpoints`, `mailRelay`, `weChatAccount` and `webPush`. ADMIN.
     async fn service_status(&self, ctx: &Context<'_>) -> Result<ServiceStatus> {
         let call = Call::by(ctx, ADMIN)?;
         let (app, tenant) = (call.app, call.tenant);

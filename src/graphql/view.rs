@@ -25,12 +25,12 @@ use crate::domain::view::{self, Activity, By, Key, Listing};
 use crate::error::Error;
 use crate::model::{check, seal};
 
-/// A view by the partner's own strings, 1 to 128 characters each.
+/// A view, by your own strings of 1 to 128 characters each.
 #[derive(InputObject)]
 pub struct ViewKeyInput {
-    /// What kind of view it is, such as `chat`.
+    /// Kind of the view, such as `chat`.
     pub code: String,
-    /// The partner's own id, among the views of its code.
+    /// Your id among the views of that kind.
     pub external_id: ID,
 }
 
@@ -43,28 +43,28 @@ impl From<ViewKeyInput> for Key {
 /// A view as a user sees it.
 pub struct View(pub view::View);
 
-/// Something whose items count as read when the user looks at it: a chat, a feed, a news page. `unread` and
-/// `lastVisitedAt` are those of the one user whom the answer is about; 0 and null where it is about nobody or several.
+/// A chat, feed or news page whose items count as read when the user looks at it. `unread` and `lastVisitedAt` are
+/// those of the one user whom the response is about; 0 and null if it is about none or several.
 #[Object(name = "InboxView")]
 impl View {
-    /// Opaque; of the view as this user sees it.
+    /// Opaque. It names the view as this user sees it.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
         let user = self.0.user.unwrap_or_default();
         ID(Call::of(ctx).tenant.seal.close(seal::Kind::View, user.0, self.0.row.0))
     }
 
-    /// What kind of view it is.
+    /// Kind of the view.
     async fn code(&self) -> &str {
         &self.0.key.code
     }
 
-    /// The partner's own id, among the views of its code.
+    /// Your id among the views of that kind.
     async fn external_id(&self) -> ID {
         ID(self.0.key.id.clone())
     }
 
-    /// Activity since the user's last visit, or since they joined where they never visited; what they do there themselves is a
-    /// visit. Exact whatever the number, unless it is cut at `cap`.
+    /// Activities since the user's last visit, or since the user joined. The user's own activities count as visits.
+    /// Exact, up to `cap`.
     fn unread(&self, #[graphql(desc = "Where the count stops, at least 1.")] cap: Option<i32>) -> Result<Plain<Count>> {
         if cap.is_some_and(|cap| cap < 1) {
             return Err(Error::bad_input("cap", "must be at least 1").into());
@@ -72,17 +72,17 @@ impl View {
         Ok(overview::Count::of(self.0.unread, cap.map(i64::from)).into())
     }
 
-    /// Null while nothing has happened.
+    /// Null if nothing has happened yet.
     async fn last_activity_at(&self) -> Option<Instant> {
         self.0.last_activity_at.map(Into::into)
     }
 
-    /// Null while the user has never looked.
+    /// Null if the user has never visited it.
     async fn last_visited_at(&self) -> Option<Instant> {
         self.0.last_visited_at.map(Into::into)
     }
 
-    /// What the latest activity carried as its `preview`.
+    /// The `preview` of the latest activity.
     async fn latest(&self) -> Option<Json<Value>> {
         self.0.latest.clone().map(Json)
     }
@@ -90,7 +90,7 @@ impl View {
 
 type Lists = HashMap<UserId, Vec<view::View>>;
 
-/// Lists of views of users who were asked for together, each read for all of them at once.
+/// Lists of views of users who were asked for together, each read once for all of them.
 #[derive(Default)]
 pub struct SharedViews(Mutex<HashMap<Listing, Arc<OnceCell<Lists>>>>);
 
@@ -126,7 +126,7 @@ impl SharedViews {
 pub struct ViewCodeObject {
     /// 1 to 128 characters.
     pub code: String,
-    /// Whether users may join and leave views of this code by themselves; a visit then joins.
+    /// Whether users may join and leave views of this kind themselves; a visit then joins.
     pub open: bool,
 }
 
@@ -135,8 +135,8 @@ pub struct ViewQuery;
 
 #[Object]
 impl ViewQuery {
-    /// The codes of views that the tenant has opened or closed, by code; views may have other codes, which are closed. Any
-    /// role.
+    /// The kinds of views that the tenant has opened or closed, by code. Views of other kinds exist, too, and are
+    /// closed. Any role.
     async fn view_codes(&self, ctx: &Context<'_>) -> Result<Vec<ViewCodeObject>> {
         let call = Call::of(ctx);
         let catalogue = catalogue::current(call.app, call.tenant).await?;
@@ -145,36 +145,36 @@ impl ViewQuery {
     }
 }
 
-/// Something that happened in a view.
+/// An activity in a view.
 #[derive(InputObject)]
 #[graphql(name = "ViewActivityInput")]
 pub struct ActivityInput {
-    /// Made with its first activity.
+    /// Created by its first activity.
     pub view: ViewKeyInput,
-    /// Whose doing; it counts as their visit, and they are in the view from then on.
+    /// The user who did it, who joins the view; the activity counts as a visit.
     pub actor: Option<ID>,
-    /// Small preview for `latest`; 4 KiB of JSON at most.
+    /// Small preview for `latest`, 4 KiB of JSON at most.
     pub preview: Option<Json<Value>>,
-    /// 1 to 128 characters. A second activity of the view with the same key changes nothing; with another actor or preview
-    /// it is a CONFLICT. Keys are remembered for the retention window (30 days by default).
+    /// 1 to 128 characters. A repeated activity of the view with the same key changes nothing; with another actor or
+    /// preview it is `CONFLICT`. Keys are kept for the retention window (30 days by default).
     pub idempotency_key: Option<String>,
 }
 
-/// What joining, leaving or visiting a view did.
+/// The result of joining, leaving or visiting a view.
 pub struct ViewPayload {
     view: View,
     visitor: Option<UserId>,
 }
 
-/// What joining, leaving or visiting a view did.
+/// The result of joining, leaving or visiting a view.
 #[Object]
 impl ViewPayload {
-    /// As the one user sees it whom the call was about; as nobody does where there were several.
+    /// As the one affected user sees it; without a user's state if there were several.
     async fn view(&self) -> &View {
         &self.view
     }
 
-    /// The token's user, as they stand after it; null for services.
+    /// The token's user after the call; null for services.
     async fn viewer(&self) -> Option<ViewerAccount> {
         self.visitor.map(ViewerAccount::alone)
     }
@@ -186,10 +186,10 @@ impl ViewPayload {
     }
 }
 
-/// What recording activities did.
+/// The result of recording activities.
 #[derive(SimpleObject)]
 pub struct RecordActivityPayload {
-    /// The view of each, as its actor sees it after all of them.
+    /// The view of each activity, as its actor sees it after all of them.
     pub views: Vec<View>,
 }
 
@@ -198,8 +198,8 @@ pub struct ViewMutation;
 
 #[Object]
 impl ViewMutation {
-    /// Users are in a view from now on, which is made if it is missing. Whoever is in it already stays as they are. SERVICE for
-    /// anybody; USER for themselves (without `users`) where the view's code is open, else `FORBIDDEN`.
+    /// Adds users to a view, which is created if it does not exist. Members stay as they are. SERVICE for any users;
+    /// USER for themselves (without `users`) if the view's kind is open, else `FORBIDDEN`.
     async fn join_view(
         &self,
         ctx: &Context<'_>,
@@ -215,8 +215,8 @@ impl ViewMutation {
         Ok(ViewPayload::of(call, call.making(ctx, users.len(), joining).await?))
     }
 
-    /// Users are no longer in a view. SERVICE for anybody; USER for themselves (without `users`) where the view's code is open,
-    /// else `FORBIDDEN`.
+    /// Removes users from a view. SERVICE for any users; USER for themselves (without `users`) if the view's kind is
+    /// open, else `FORBIDDEN`.
     async fn leave_view(
         &self,
         ctx: &Context<'_>,
@@ -230,8 +230,8 @@ impl ViewMutation {
         Ok(ViewPayload::of(call, view::leave(call.app, call.tenant, by, &key.into(), &users).await?))
     }
 
-    /// Things happened in views: unread for everybody who is in them, but for what the actors did or could see before. Up
-    /// to 1,000 at once, in one transaction, all or none. SERVICE.
+    /// Records activities, which are unread for all members except their actors. Up to 1,000 in one transaction: all
+    /// or none. SERVICE.
     async fn record_activity(
         &self,
         ctx: &Context<'_>,
@@ -249,8 +249,8 @@ impl ViewMutation {
         Ok(RecordActivityPayload { views: views.into_iter().map(View).collect() })
     }
 
-    /// The user looked at a view: nothing in it is unread. It joins them where the view's code is open; elsewhere a view
-    /// that they are not in is `NOT_FOUND`. USER.
+    /// The user visits a view: nothing in it is unread any more. The visit joins the view if its kind is open;
+    /// otherwise `NOT_FOUND` for views that the user is not in. USER.
     async fn visit_view(
         &self,
         ctx: &Context<'_>,
@@ -262,7 +262,7 @@ impl ViewMutation {
         Ok(ViewPayload::of(call, visited))
     }
 
-    /// Says whether users may join and leave views of a code by themselves; who is in one stays. At most 1,000 codes a tenant.
+    /// Sets whether users may join and leave views of a kind themselves. Members stay. At most 1,000 kinds per tenant.
     /// ADMIN.
     async fn save_view_code(
         &self,
@@ -277,7 +277,7 @@ impl ViewMutation {
         Ok(ViewCodeObject { code: saved.code, open })
     }
 
-    /// Takes a code of views out of the catalogue, which closes them; who is in one stays. ADMIN.
+    /// Removes a kind of views from the catalogue, which closes its views. Members stay. ADMIN.
     async fn delete_view_code(
         &self,
         ctx: &Context<'_>,
@@ -290,7 +290,7 @@ impl ViewMutation {
     }
 }
 
-/// Who joins or leaves, and by whom: users can name only themselves, and need not; services must name somebody.
+/// The users who join or leave: USER names at most the token's user, SERVICE must name users.
 fn members(call: Call<'_>, users: Option<Vec<ID>>) -> crate::error::Result<(By, Vec<String>)> {
     let named = users.map(|users| users.into_iter().map(|id| id.0).collect::<Vec<String>>());
     match (call.viewer.role, named) {

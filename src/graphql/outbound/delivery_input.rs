@@ -101,16 +101,16 @@ pub enum OutboundDeliverySelector {
 pub struct OutboundDeadFilter {
     /// The `id` of the endpoint.
     pub endpoint: ID,
-    /// Of what has happened since then alone.
+    /// Only events since then.
     pub since: Option<Instant>,
 }
 
 /// Deliveries to users that were given up.
 #[derive(InputObject)]
 pub struct OutboundDeadToFilter {
-    /// By what they were to go.
+    /// The channel.
     pub channel: DeliveryChannel,
-    /// Of what has happened since then alone; all where it is left out.
+    /// Only events since then. Default: all.
     pub since: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What came of the deliveries of notifications, read for those of a list at once.
+//! Delivery counts of notifications, read once for a whole list.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use crate::graphql::at_once::AtOnce;
 use crate::graphql::context::Call;
 use crate::graphql::scalars::int;
 
-/// What came of the deliveries of a notification by one channel.
+/// Delivery counts of a notification for one channel.
 #[derive(Clone, Copy, Debug, SimpleObject)]
 pub struct NotificationDeliveries {
-    /// By what they go.
+    /// The channel.
     pub channel: OutboundChannel,
-    /// How many wait to be sent, or to be tried again; what tells of its expiry waits until then.
+    /// Deliveries that wait for their first or next attempt. A delivery about the expiry waits until then.
     pub pending: i32,
-    /// How many the receivers, or the relay, have taken.
+    /// Deliveries that the receivers, or the relay, accepted.
     pub delivered: i32,
-    /// How many were given up.
+    /// Deliveries that were given up.
     pub dead: i32,
 }
 
-/// What came of the deliveries of notifications that were asked for together.
+/// Delivery counts of notifications that were asked for together.
 pub type SharedFigures = AtOnce<i64, BTreeMap<Kind, Figures>>;
 
 impl SharedFigures {
-    /// That of one of them.
+    /// The counts of one of them.
     pub async fn shown(&self, call: Call<'_>, notification: i64) -> Result<Vec<NotificationDeliveries>> {
         let of = self.get(notification, |ids| lane::by_notification(call.app, call.tenant, ids)).await?;
         let figures = |(kind, of): (&Kind, &Figures)| NotificationDeliveries {

@@ -1,4 +1,4 @@
-//! The relay of a tenant's mail.
+//! The tenant's mail relay.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::audit_entry::Subject;
@@ -13,7 +13,7 @@ use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::scalars::{Instant, int};
 
-/// The server that takes a tenant's mail to its users.
+/// The SMTP server that sends the tenant's mail.
 pub struct MailRelay(Box<lane::Lane>);
 
 impl From<lane::Lane> for MailRelay {
@@ -22,7 +22,7 @@ impl From<lane::Lane> for MailRelay {
     }
 }
 
-/// The server that takes a tenant's mail to its users.
+/// The SMTP server that sends the tenant's mail.
 #[Object]
 impl MailRelay {
     /// Opaque.
@@ -30,76 +30,76 @@ impl MailRelay {
         lane_id(Call::of(ctx), self.0.id)
     }
 
-    /// Without user name and password, which nobody is shown again.
+    /// Without user name and password, which are never shown again.
     async fn url(&self) -> &str {
         &self.0.url
     }
 
-    /// The address that mail comes from, with its name where it has one.
+    /// The sender's address, with its name if it has one.
     async fn from(&self) -> &str {
         self.0.sender.as_deref().unwrap_or_default()
     }
 
-    /// Where answers go; null where they go to `from`.
+    /// Address for replies; null for `from`.
     async fn reply_to(&self) -> Option<&str> {
         self.0.reply_to.as_deref()
     }
 
-    /// What links of notifications that are paths belong to; null: such a link is left out of mail.
+    /// Base URL for links that are paths; null if mail leaves such links out.
     async fn link_base(&self) -> Option<&str> {
         self.0.link_base.as_deref()
     }
 
-    /// Whom it tells that it was disabled.
+    /// Sent when the relay is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
         lane::alarm_of(&self.0).map(Into::into)
     }
 
-    /// Whether anything is sent by it.
+    /// Whether it is used.
     async fn state(&self) -> OutboundState {
         self.0.state.into()
     }
 
-    /// Since when nothing but failures has been; null where the last attempt succeeded, or there was none.
+    /// Start of the current streak of failures; null if the last attempt succeeded, or there was none.
     async fn failing_since(&self) -> Option<Instant> {
         self.0.failing_since.map(Into::into)
     }
 
-    /// Until when nothing is tried, since it has failed five times in a row or more; null where it is not so.
+    /// End of the pause after five or more failures in a row; null if it is not resting.
     async fn resting_until(&self, ctx: &Context<'_>) -> Option<Instant> {
         lane::resting_until(Call::of(ctx).app, &self.0).map(Into::into)
     }
 
-    /// Why the last attempt failed that did; 500 bytes at most.
+    /// Why the last failed attempt failed, 500 bytes at most.
     async fn last_error(&self) -> Option<&str> {
         self.0.last_error.as_deref()
     }
 
-    /// How many letters wait to be sent, or to be tried again. What is not due yet is not among them.
+    /// Due letters that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
     }
 
-    /// How many letters were given up, of those of the retention window.
+    /// Letters of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 }
 
-/// All of a relay.
+/// All settings of a relay.
 #[derive(InputObject)]
 pub struct MailRelayInput {
-    /// `smtps://user:password@host:465`, or `smtp://user:password@host:587`, which begins to encrypt before anything is told; without
-    /// encryption by `?tls=none`, where whoever runs the server has allowed the host. User name and password are percent-encoded, and kept
-    /// sealed.
+    /// `smtps://user:password@host:465`, or `smtp://user:password@host:587`, which requires STARTTLS. `?tls=none`
+    /// sends without encryption, if `TIDINGS_EGRESS_ALLOW` lists the host. User name and password are percent-encoded,
+    /// and stored sealed.
     pub url: String,
-    /// The address that mail comes from: `ada@example.com`, or `Ada <ada@example.com>`.
+    /// The sender's address: `ada@example.com`, or `Ada <ada@example.com>`.
     pub from: String,
-    /// Where answers go, where that is another address.
+    /// Address for replies, if it differs.
     pub reply_to: Option<String>,
-    /// What links of notifications that are paths belong to: an absolute http(s) URL.
+    /// Base URL for links that are paths: an absolute http(s) URL.
     pub link_base: Option<String>,
-    /// Whom it tells that it was disabled; the log and the figures where it is left out.
+    /// Sent when the relay is disabled. Default: only the log and the metrics report it.
     pub alarm: Option<OutboundAlarmInput>,
 }
 
@@ -114,12 +114,12 @@ impl From<MailRelayInput> for mail::Change {
     }
 }
 
-/// Whether a relay is to send.
+/// Whether a relay sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum MailRelaySwitch {
-    /// What is due, at once: also by one that was disabled, or rests since it has failed.
+    /// It sends what is due at once, even if it was disabled or resting.
     On,
-    /// Nothing for now. What happens meanwhile is sent when it is on again, as far as the retention window goes back.
+    /// It holds letters back. They are sent when it is on again, as far as the retention window reaches.
     Off,
 }
 
@@ -128,7 +128,7 @@ pub struct MailQuery;
 
 #[Object]
 impl MailQuery {
-    /// The tenant's relay for mail; null where it has none, and sends no mail. ADMIN.
+    /// The tenant's mail relay, or null. ADMIN.
     async fn mail_relay(&self, ctx: &Context<'_>) -> Result<Option<MailRelay>> {
         let call = Call::by(ctx, ADMIN)?;
         Ok(lane::only(call.app, call.tenant, Kind::Email).await?.map(Into::into))
@@ -140,8 +140,8 @@ pub struct MailMutation;
 
 #[Object]
 impl MailMutation {
-    /// Makes the tenant's relay, or replaces all of its settings, and tries at once what is due. A new one sends what is published from now
-    /// on. `CONFLICT` where the server was given no key to keep secrets with. ADMIN.
+    /// Creates the tenant's relay, or replaces all of its settings and tries due letters at once. A new relay sends
+    /// what is published from now on. `CONFLICT` if the server has no key to seal secrets (`TIDINGS_KEY`). ADMIN.
     async fn save_mail_relay(
         &self,
         ctx: &Context<'_>,
@@ -153,7 +153,7 @@ impl MailMutation {
         Ok(saved.map_err(|error| error.within("input"))?.into())
     }
 
-    /// Lets the tenant's relay send, or not. `NOT_FOUND` where there is none. ADMIN.
+    /// Switches the tenant's relay on or off. `NOT_FOUND` if there is none. ADMIN.
     async fn switch_mail_relay(
         &self,
         ctx: &Context<'_>,
@@ -169,7 +169,7 @@ impl MailMutation {
         .into())
     }
 
-    /// Deletes the tenant's relay with all that was to be sent, or was sent, by it. ADMIN.
+    /// Deletes the tenant's relay and its deliveries. ADMIN.
     async fn delete_mail_relay(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Tenant, &[]);

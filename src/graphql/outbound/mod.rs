@@ -1,4 +1,4 @@
-//! What goes to the outside: endpoints of webhooks, the relay of mail, the account of WeChat, the sender of Web Push, and each delivery.
+//! Outbound destinations (webhook endpoints, mail relay, WeChat account, Web Push sender) and their deliveries.
 
 mod delivery;
 mod delivery_input;
@@ -22,12 +22,12 @@ pub use push::{PushMutation, PushQuery};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 pub use wechat::{WeChatMutation, WeChatQuery};
 
-/// The id of a lane's row.
+/// The id of a destination's row.
 fn lane_id(call: Call<'_>, row: i64) -> ID {
     ID(call.tenant.seal.close(Kind::Lane, 0, row))
 }
 
-/// The row of an id.
+/// The row that an id names.
 fn opened(call: Call<'_>, kind: Kind, field: &str, id: &ID) -> Result<i64> {
     let what = match kind {
         Kind::Lane => "webhook endpoint",

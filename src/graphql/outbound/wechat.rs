@@ -1,4 +1,4 @@
-//! The official account by which a tenant's messages go out over WeChat.
+//! The tenant's WeChat account.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::audit_entry::Subject;
@@ -13,7 +13,7 @@ use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::scalars::{Instant, int};
 
-/// The official account by which a tenant's template messages go to users who follow it.
+/// The WeChat official account that sends template messages to the users who follow it.
 pub struct WeChatAccount(Box<lane::Lane>);
 
 impl From<lane::Lane> for WeChatAccount {
@@ -22,7 +22,7 @@ impl From<lane::Lane> for WeChatAccount {
     }
 }
 
-/// The official account by which a tenant's template messages go to users who follow it.
+/// The WeChat official account that sends template messages to the users who follow it.
 #[Object]
 impl WeChatAccount {
     /// Opaque.
@@ -30,63 +30,63 @@ impl WeChatAccount {
         lane_id(Call::of(ctx), self.0.id)
     }
 
-    /// The account's `appid`. Its secret nobody is shown again.
+    /// The account's `appid`. Its secret is never shown again.
     async fn app_id(&self) -> &str {
         self.0.sender.as_deref().unwrap_or_default()
     }
 
-    /// What links of notifications that are paths belong to; null: a message with such a link leads nowhere.
+    /// Base URL for links that are paths; null if messages leave such links out.
     async fn link_base(&self) -> Option<&str> {
         self.0.link_base.as_deref()
     }
 
-    /// Whom it tells that it was disabled.
+    /// Sent when the account is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
         lane::alarm_of(&self.0).map(Into::into)
     }
 
-    /// Whether anything is sent by it.
+    /// Whether it is used.
     async fn state(&self) -> OutboundState {
         self.0.state.into()
     }
 
-    /// Since when nothing but failures has been; null where the last attempt succeeded, or there was none.
+    /// Start of the current streak of failures; null if the last attempt succeeded, or there was none.
     async fn failing_since(&self) -> Option<Instant> {
         self.0.failing_since.map(Into::into)
     }
 
-    /// Until when nothing is tried: since it has failed five times in a row or more, or has sent all that it may on this day, which ends at
-    /// midnight in Shanghai. Null where it is not so.
+    /// End of the pause after five or more failures in a row, or after WeChat's daily quota, which renews at midnight
+    /// in Shanghai; null if it is not resting.
     async fn resting_until(&self, ctx: &Context<'_>) -> Option<Instant> {
         lane::resting_until(Call::of(ctx).app, &self.0).map(Into::into)
     }
 
-    /// Why the last attempt failed that did, with the code that WeChat gave; 500 bytes at most.
+    /// Why the last failed attempt failed, with WeChat's code; 500 bytes at most.
     async fn last_error(&self) -> Option<&str> {
         self.0.last_error.as_deref()
     }
 
-    /// How many messages wait to be sent, or to be tried again. What is not due yet is not among them.
+    /// Due messages that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
     }
 
-    /// How many messages were given up, of those of the retention window.
+    /// Messages of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 }
 
-/// All of an account.
+/// All settings of an account.
 #[derive(InputObject)]
 pub struct WeChatAccountInput {
     /// The account's `appid`; 1 to 128 letters, digits, `-` and `_`.
     pub app_id: String,
-    /// The account's `AppSecret`, which is kept sealed; 1 to 128 letters, digits, `-` and `_`.
+    /// The account's `AppSecret`, stored sealed; 1 to 128 letters, digits, `-` and `_`.
     pub secret: String,
-    /// What links of notifications that are paths belong to: an absolute http(s) URL.
+    /// Base URL for links that are paths: an absolute http(s) URL.
     pub link_base: Option<String>,
-    /// Whom it tells that it was disabled; the log and the figures where it is left out.
+    /// Sent when the account is disabled. Default: only the log and the metrics report it.
     pub alarm: Option<OutboundAlarmInput>,
 }
 
@@ -100,12 +100,12 @@ impl From<WeChatAccountInput> for wechat::Change {
     }
 }
 
-/// Whether an account is to send.
+/// Whether an account sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum WeChatAccountSwitch {
-    /// What is due, at once: also by one that was disabled, or rests.
+    /// It sends what is due at once, even if it was disabled or resting.
     On,
-    /// Nothing for now. What happens meanwhile is sent when it is on again, as far as the retention window goes back.
+    /// It holds messages back. They are sent when it is on again, as far as the retention window reaches.
     Off,
 }
 
@@ -114,7 +114,7 @@ pub struct WeChatQuery;
 
 #[Object]
 impl WeChatQuery {
-    /// The tenant's official account of WeChat; null where it has none, and sends nothing by WeChat. ADMIN.
+    /// The tenant's WeChat account, or null. ADMIN.
     async fn we_chat_account(&self, ctx: &Context<'_>) -> Result<Option<WeChatAccount>> {
         let call = Call::by(ctx, ADMIN)?;
         Ok(lane::only(call.app, call.tenant, Kind::WeChat).await?.map(Into::into))
@@ -126,8 +126,9 @@ pub struct WeChatMutation;
 
 #[Object]
 impl WeChatMutation {
-    /// Makes the tenant's account of WeChat, or replaces all of its settings, and tries at once what is due. A new one sends what is published
-    /// from now on. `CONFLICT` where the server was given no key to keep secrets with. ADMIN.
+    /// Creates the tenant's WeChat account, or replaces all of its settings and tries due messages at once. A new
+    /// account sends what is published from now on. `CONFLICT` if the server has no key to seal secrets
+    /// (`TIDINGS_KEY`). ADMIN.
     async fn save_we_chat_account(
         &self,
         ctx: &Context<'_>,
@@ -139,7 +140,7 @@ impl WeChatMutation {
         Ok(saved.map_err(|error| error.within("input"))?.into())
     }
 
-    /// Lets the tenant's account of WeChat send, or not. `NOT_FOUND` where there is none. ADMIN.
+    /// Switches the tenant's WeChat account on or off. `NOT_FOUND` if there is none. ADMIN.
     async fn switch_we_chat_account(
         &self,
         ctx: &Context<'_>,
@@ -155,7 +156,8 @@ impl WeChatMutation {
         .into())
     }
 
-    /// Deletes the tenant's account of WeChat with all that was to be sent, or was sent, by it. The account there stays as it is. ADMIN.
+    /// Deletes the tenant's WeChat account and its deliveries from Tidings. The account at WeChat stays as it is.
+    /// ADMIN.
     async fn delete_we_chat_account(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Tenant, &[]);

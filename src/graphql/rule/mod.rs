@@ -1,4 +1,4 @@
-//! Rules, what came of them, and what they may read.
+//! Rules, their runs and their sources.
 
 mod input;
 mod object;
@@ -34,7 +34,7 @@ impl RuleQuery {
         Ok(rule::all(call.app, call.tenant).await?.into_iter().map(Into::into).collect())
     }
 
-    /// The rule with this code; null where there is none. ADMIN.
+    /// The rule with this code, or null. ADMIN.
     async fn notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -47,7 +47,7 @@ impl RuleQuery {
         }
     }
 
-    /// What the tenant's rules may read, by name. ADMIN.
+    /// The databases that the tenant's rules may read, by name. ADMIN.
     #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
     async fn rule_sources(&self, ctx: &Context<'_>) -> Result<Vec<RuleSource>> {
         let call = Call::by(ctx, ADMIN)?;
@@ -64,8 +64,8 @@ pub struct RuleMutation;
 
 #[Object]
 impl RuleMutation {
-    /// Makes a rule or changes the one with this code; one that scans runs at once when it is made. A run under way does no more.
-    /// At most 1,000 rules a tenant. ADMIN.
+    /// Creates a rule, or changes the one with this code. A new rule with a scan runs at once. A run in progress
+    /// stops. At most 1,000 rules per tenant. ADMIN.
     async fn save_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -80,7 +80,7 @@ impl RuleMutation {
         Ok(saved.await.map_err(|error| error.within("input"))?.into())
     }
 
-    /// Deletes a rule. What it has raised stays in the inboxes, unless it is to be taken back. ADMIN.
+    /// Deletes a rule. Its notifications stay, unless they are to be retracted. ADMIN.
     async fn delete_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -94,7 +94,7 @@ impl RuleMutation {
         Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.close(Kind::Rule, 0, id))) })
     }
 
-    /// Keeps a rule from running, and ends a run under way. ADMIN.
+    /// Pauses a rule, and ends a run in progress. ADMIN.
     async fn pause_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -105,7 +105,7 @@ impl RuleMutation {
         Ok(rule::pause(call.app, call.tenant, &code).await?.into())
     }
 
-    /// Lets a rule run again, at once where it scans. ADMIN.
+    /// Continues a rule; one with a scan runs at once. ADMIN.
     async fn resume_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -121,7 +121,8 @@ impl RuleMutation {
         Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
     }
 
-    /// Scans as the rule would and writes nothing: what it would raise, amend and resolve, and what it costs. ADMIN.
+    /// Scans as the rule would and writes nothing. Returns what it would raise, amend and resolve, and what it costs.
+    /// ADMIN.
     async fn try_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -138,7 +139,8 @@ impl RuleMutation {
         Ok(tried.map_err(|error| error.within("input"))?.into())
     }
 
-    /// Runs a rule that scans now, besides its schedule. `UNAVAILABLE` while another run is under way. SERVICE, ADMIN.
+    /// Runs a rule with a scan now, besides its schedule. `UNAVAILABLE` while another run is in progress. SERVICE,
+    /// ADMIN.
     async fn run_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -149,8 +151,8 @@ impl RuleMutation {
         Ok(RuleRun(rule::run_now(call.app, call.tenant, &code).await?))
     }
 
-    /// Hands in the rows of a rule that does not scan: what is new is raised, what has changed is amended, and what is not in a complete
-    /// result is resolved. A row that cannot be raised refuses all of them. SERVICE, ADMIN.
+    /// Reports rows for a rule without a scan: new rows raise, changed rows amend, and rows that are not in a complete
+    /// result resolve. One invalid row refuses all. SERVICE, ADMIN.
     async fn report_rule_rows(
         &self,
         ctx: &Context<'_>,

@@ -1,4 +1,4 @@
-//! Rows that others hand in.
+//! Reported rows.
 
 use async_graphql::{InputObject, Json};
 use serde_json::Value;
@@ -6,29 +6,29 @@ use serde_json::Value;
 use crate::domain::rule::{Columns, Report};
 use crate::error::{Error, Result};
 
-/// Rows that somebody hands in.
+/// Rows for a rule without a scan.
 #[derive(InputObject)]
 pub struct ReportRuleRowsInput {
     /// Code of the rule.
     pub rule: String,
-    /// Column → value; 10,000 at most, of 16 KiB each and 2 MiB together.
+    /// Column → value; 10,000 rows at most, of 16 KiB each and 2 MiB together.
     pub rows: Vec<Json<Value>>,
-    /// Whether it is all of the result, so that what is not in it has gone. False: nothing is resolved.
+    /// Whether these are all rows of the result, so that absent rows are gone. If false, nothing is resolved.
     #[graphql(default_with = "Some(true)")]
     pub complete: Option<bool>,
-    /// What the caller calls this result, 1 to 128 characters: reported again under the same name, among the last 50, it changes
-    /// nothing. Needed for several chunks.
+    /// Your name for this result, 1 to 128 characters. Repeating one of the last 50 names changes nothing. Required
+    /// for several chunks.
     pub run: Option<String>,
-    /// Which part of a complete result this is, from 0 on, one after the other.
+    /// Number of this part of a complete result, from 0 on, in order.
     #[graphql(default_with = "Some(0)")]
     pub chunk: Option<i32>,
-    /// Further chunks follow: only the last resolves what was in none of them.
+    /// Whether further chunks follow. Only the last chunk resolves rows that were in none of them.
     #[graphql(default_with = "Some(false)")]
     pub more: Option<bool>,
 }
 
 impl ReportRuleRowsInput {
-    /// The rule's code, and what is reported.
+    /// The rule's code and the report.
     pub fn read(self) -> Result<(String, Report)> {
         let rows = self.rows.into_iter().enumerate().map(|(place, Json(row))| columns(place, row));
         let report = Report {

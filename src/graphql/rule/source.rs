@@ -1,11 +1,11 @@
-//! What rules may read.
+//! Databases that rules may read.
 
 use async_graphql::{Context, Enum, Object};
 
 use crate::graphql::context::Call;
 use crate::source;
 
-/// Which database a source is.
+/// Kinds of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "source::Kind")]
 pub enum RuleSourceKind {
@@ -18,23 +18,23 @@ pub enum RuleSourceKind {
     Sqlite,
 }
 
-/// A database that rules may read. It belongs to whoever runs the server, who names it in `TIDINGS_SOURCES`.
+/// A database that rules may read. The server's operator configures it in `TIDINGS_SOURCES`.
 pub struct RuleSource(pub String, pub source::Kind);
 
-/// A database that rules may read. It belongs to whoever runs the server, who names it in `TIDINGS_SOURCES`.
+/// A database that rules may read. The server's operator configures it in `TIDINGS_SOURCES`.
 #[Object]
 impl RuleSource {
-    /// As rules call it.
+    /// Its name in rules.
     async fn name(&self) -> &str {
         &self.0
     }
 
-    /// Which database it is.
+    /// Kind of the database.
     async fn kind(&self) -> RuleSourceKind {
         self.1.into()
     }
 
-    /// Null where it answers; else why it does not, without saying where it is.
+    /// Null if it answers; else why not, without its address.
     async fn error(&self, ctx: &Context<'_>) -> Option<String> {
         let call = Call::of(ctx);
         let source = call.app.sources.of(&call.tenant.code, &self.0)?;

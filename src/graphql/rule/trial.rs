@@ -1,4 +1,4 @@
-//! What a rule would do.
+//! The effect that a rule would have.
 
 use async_graphql::{Json, SimpleObject};
 use serde_json::{Map, Value};
@@ -6,37 +6,37 @@ use serde_json::{Map, Value};
 use crate::domain::rule;
 use crate::graphql::scalars::int;
 
-/// What a rule would do now.
+/// The effect that a rule would have now.
 #[derive(SimpleObject)]
 pub struct TryRulePayload {
     /// Rows of the result.
     pub rows: i32,
-    /// How many would be raised.
+    /// Notifications that it would raise.
     pub raised: i32,
-    /// How many would be amended.
+    /// Notifications that it would amend.
     pub amended: i32,
-    /// How many would be resolved.
+    /// Notifications that it would resolve.
     pub resolved: i32,
-    /// It would be the first complete result, which is remembered and raises nothing.
+    /// Whether it would be the first complete result, which raises nothing.
     pub baseline: bool,
-    /// More are new than `maxNew`: it would raise nothing, and pause.
+    /// Whether there are more new rows than `maxNew`: it would raise nothing, and pause.
     pub flooded: bool,
-    /// How long the source took.
+    /// Duration of the source's part in seconds.
     pub seconds: f64,
-    /// How the source goes about it, in its own words; null where it does not say.
+    /// The source's query plan in its own words; null if it gives none.
     pub plan: Option<String>,
     /// Why there is no result, or which row cannot be raised.
     pub error: Option<String>,
-    /// What would be said about the first rows that are new.
+    /// Notifications for the first new rows.
     pub samples: Vec<RuleSample>,
 }
 
-/// What would be said about a row.
+/// The notification for a row.
 #[derive(SimpleObject)]
 pub struct RuleSample {
     /// Its key: column → value.
     pub key: Json<Map<String, Value>>,
-    /// By the type's template; null where that says nothing.
+    /// By the type's template; null if it has none.
     pub title: Option<String>,
     /// By the type's template.
     pub body: Option<String>,
@@ -44,7 +44,7 @@ pub struct RuleSample {
     pub link: Option<String>,
     /// What is wrong with the type's template for this row.
     pub template_error: Option<String>,
-    /// How many users it would address, whether or not they want it.
+    /// Users it would address, whatever their preferences.
     pub audience_size: i32,
 }
 
