@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod error;
 pub mod telemetry;
+pub mod text;
 
 // Databases that belong to somebody else, which rules read.
 pub mod source;

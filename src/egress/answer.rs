@@ -9,6 +9,7 @@ use reqwest::Response;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
 use super::lookup::NoAddress;
+use crate::text::{closed, first_bytes, one_line};
 
 /// The most bytes of an answer's body that are read, as Standard Webhooks has it; the connection is given up over what is longer.
 const BODY_BYTES: usize = 20_000;
@@ -71,11 +72,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     (date(said)? - date(text(DATE)?)?).to_std().ok()
 }
 
-/// One line of at most 500 bytes, cut between characters.
+/// One line of at most 500 bytes.
 fn shown(text: &str) -> String {
-    let line: String = text.chars().map(|of| if of.is_control() { ' ' } else { of }).collect();
-    let line = line.trim();
-    line[..line.floor_char_boundary(SHOWN_BYTES)].to_owned()
+    first_bytes(closed(&one_line(text)).trim(), SHOWN_BYTES)
 }
 
 /// What could be done about it.

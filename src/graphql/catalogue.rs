@@ -325,7 +325,7 @@ impl From<LetterInput> for catalogue::LetterTemplate {
 
 /// MiniJinja templates; `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target` (`type`, `id`) and
 /// `action` are in scope. `docs/limits.md` lists the blocks, filters and tests that there are. One that fails on a notification
-/// (a name that it uses is missing, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
+/// (a name that it uses is missing or null, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
 /// notification's own text shown. A title is cut to 256 characters.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageTemplate")]

@@ -13,6 +13,7 @@ use crate::domain::catalogue::{self, Template};
 use crate::error::Error;
 use crate::model::check;
 use crate::model::template::{Flaw, Scene, TargetScene, Text, tried};
+use crate::text::{closed, shown_line};
 
 /// What is to be shown as its readers would see it.
 #[derive(InputObject)]
@@ -97,8 +98,8 @@ impl PreviewQuery {
                 .or(own)
         };
         Ok(NotificationPreview {
-            title: shown(Text::Title, "title", title).or(name).unwrap_or_default(),
-            body: shown(Text::Body, "body", body),
+            title: shown(Text::Title, "title", title.as_deref().and_then(shown_line)).or(name).unwrap_or_default(),
+            body: shown(Text::Body, "body", body.map(|body| closed(&body).into_owned())),
             link: shown(Text::Link, "link", link.filter(|link| check::is_link(link))),
             flaws,
         })

@@ -1,6 +1,11 @@
 //! What texts from outside may be.
 
+use std::sync::LazyLock;
+
+use reqwest::Url;
+
 use crate::error::{Error, Result};
+use crate::text::is_visible;
 
 /// The most characters of an id or code: a user's, a target's, a type's, an action's, an idempotency key.
 pub const CODE_CHARACTERS: usize = 128;
@@ -34,17 +39,28 @@ pub fn codes(field: &str, texts: &[String]) -> Result<()> {
     texts.iter().enumerate().try_for_each(|(place, text)| code(&format!("{field}[{place}]"), text))
 }
 
-/// One line of text for people: 1 to 256 characters, no control characters.
+/// One line of text for people: 1 to 256 characters, of which some can be seen; no control characters or line breaks.
 pub fn title(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
     if text.trim().is_empty() || characters > TITLE_CHARACTERS {
         let message = format!("must have 1 to {TITLE_CHARACTERS} characters, not {characters}");
         return Err(Error::bad_input(field, message));
     }
-    if text.chars().any(char::is_control) {
-        return Err(Error::bad_input(field, "must not contain control characters"));
+    if text.contains(|of: char| of.is_control() || matches!(of, '\u{2028}' | '\u{2029}')) {
+        return Err(Error::bad_input(field, "must not contain control characters or line breaks"));
     }
-    Ok(())
+    visible(field, text)
+}
+
+/// Text of which something can be seen.
+pub fn visible(field: &str, text: &str) -> Result<()> {
+    if is_visible(text) {
+        return Ok(());
+    }
+    Err(Error::bad_input(
+        field,
+        "must have a character that can be seen, not only white space and invisible characters",
+    ))
 }
 
 /// Text of any form but with a NUL, which PostgreSQL cannot store: at most `bytes` bytes.
@@ -63,18 +79,23 @@ pub fn link(field: &str, text: &str) -> Result<()> {
     if is_link(text) {
         return Ok(());
     }
-    let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
+    let message = format!(
+        "must be a valid absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters, without white space"
+    );
     Err(Error::bad_input(field, message))
 }
 
-/// Whether a text is what `link` asks for.
+/// Whether a text is what `link` asks for: browsers read it as a URL, too.
 pub fn is_link(text: &str) -> bool {
+    /// What paths belong to while they are read.
+    static BASE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
     let path = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
     let url = ["https://", "http://"].iter().any(|scheme| {
         text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
     });
     let plain = !text.chars().any(|character| character.is_control() || character.is_whitespace());
-    (path || url) && plain && text.chars().count() <= LINK_CHARACTERS
+    let is_short = text.chars().count() <= LINK_CHARACTERS;
+    (path || url) && plain && is_short && Url::options().base_url(BASE.as_ref()).parse(text).is_ok()
 }
 
 /// What a user interface shows beside a title: a name of letters, digits, `-`, `_`, `.` and `:` that it knows, or an absolute

@@ -42,6 +42,9 @@ impl Content {
         }
         if let Some(body) = &self.body {
             check::body("body", body, check::BODY_BYTES)?;
+            if !body.trim().is_empty() {
+                check::visible("body", body)?;
+            }
         }
         if let Some(link) = &self.link {
             check::link("link", link)?;

@@ -41,6 +41,7 @@ mod sign_in;
 mod source;
 mod status;
 mod tables;
+mod text;
 mod view;
 mod webhook;
 mod wechat;

@@ -175,6 +175,8 @@ pub enum Blame {
     Gone,
     /// It has taken all that it takes for now, and is well; `retry_after` says until when.
     Quota,
+    /// It works, and cannot take this one now.
+    Deferred,
     /// It works, and will never take this one.
     Delivery,
     /// It works, and knows no such address.
@@ -186,7 +188,7 @@ pub enum Blame {
 impl Blame {
     /// Whether the other end is well, for all that.
     fn spares_the_lane(self) -> bool {
-        matches!(self, Self::Delivery | Self::Contact | Self::Host)
+        matches!(self, Self::Deferred | Self::Delivery | Self::Contact | Self::Host)
     }
 
     /// Whether it would be the same the next time.

@@ -507,6 +507,7 @@ async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome
     };
     let to = Deliveries::update_many().col_expr(Of::State, Expr::val(state)).col_expr(Of::DueAt, Expr::val(due_at));
     let to = to.col_expr(Of::Attempts, Expr::val(attempts));
+    let to = to.col_expr(Of::FirstTriedAt, Expr::val(delivery.first_tried_at.unwrap_or(at)));
     let to = to.col_expr(Of::Status, Expr::val(outcome.status.map(i64::from)));
     let to = to.col_expr(Of::Error, Expr::val(outcome.error.clone()));
     let to = if next.is_none() { to.col_expr(Of::DoneAt, Expr::val(at)) } else { to };

@@ -40,6 +40,7 @@ use crate::domain::live::without_news;
 use crate::error::{Error, Result};
 use crate::graphql::{Allowance, Answer, Bucket};
 use crate::model::actor::Origin;
+use crate::text::first_bytes;
 use bell::Bell;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
@@ -190,7 +191,7 @@ impl Connection {
         // Whatever they are at is over: nothing is to wait for the client.
         self.operations = Operations::default();
         if let Some((code, reason)) = ending {
-            let reason = &reason[..reason.floor_char_boundary(REASON_BYTES)];
+            let reason = first_bytes(&reason, REASON_BYTES);
             let frame = CloseFrame { code: (code as u16).into(), reason: reason.into() };
             let _ = timeout(WRITE_WITHIN, self.wire.send(Message::Close(Some(frame)))).await;
         }

@@ -43,9 +43,9 @@ impl Scene<'_> {
 
     fn value(&self, name: &str) -> Option<Value> {
         match name {
-            "params" => Some(value(self.params, DEPTH)),
-            "data" => Some(value(self.data, DEPTH)),
-            "sender" => Some(value(&self.sender, DEPTH)),
+            "params" => Some(whole(self.params)),
+            "data" => Some(whole(self.data)),
+            "sender" => Some(whole(&self.sender)),
             "target" => {
                 let target = |of: &TargetScene<'_>| Value::from_pairs([("type", of.r#type), ("id", of.id)]);
                 Some(self.target.as_ref().map_or(Value::from(()), target))
@@ -58,12 +58,20 @@ impl Scene<'_> {
     }
 }
 
+/// All of something. Where there is nothing, such as no sender, its names are missing and not a mistake: `sender.name or "Shop"`.
+fn whole(json: &Json) -> Value {
+    if json.is_null() { Value::from(()) } else { value(json, DEPTH) }
+}
+
+/// What is null is missing: a name without a value, or an undefined entry of a list.
 fn value(json: &Json, depth: usize) -> Value {
     match json {
+        Json::Null => Value::UNDEFINED,
         Json::Array(_) | Json::Object(_) if depth == 0 => Value::UNDEFINED,
         Json::Array(entries) => entries.iter().map(|entry| value(entry, depth - 1)).collect(),
         Json::Object(entries) => {
-            Value::from_pairs(entries.iter().map(|(name, entry)| (name.as_str(), value(entry, depth - 1))))
+            let there = entries.iter().filter(|(_, entry)| !entry.is_null());
+            Value::from_pairs(there.map(|(name, entry)| (name.as_str(), value(entry, depth - 1))))
         }
         scalar => Value::from(Serde(scalar)),
     }
