@@ -46,8 +46,11 @@ pub fn title(field: &str, text: &str) -> Result<()> {
         let message = format!("must have 1 to {TITLE_CHARACTERS} characters, not {characters}");
         return Err(Error::bad_input(field, message));
     }
-    if text.contains(|of: char| of.is_control() || matches!(of, '\u{2028}' | '\u{2029}')) {
-        return Err(Error::bad_input(field, "must not contain control characters or line breaks"));
+    if text.chars().any(char::is_control) {
+        return Err(Error::bad_input(field, "must not contain control characters"));
+    }
+    if text.contains(['\u{2028}', '\u{2029}']) {
+        return Err(Error::bad_input(field, "must not contain line breaks"));
     }
     visible(field, text)
 }
@@ -74,28 +77,33 @@ pub fn body(field: &str, text: &str, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Where a click leads: an http(s) URL, or a path that begins with one slash. Nothing that a browser would run.
+/// Where a click leads: an http(s) URL, or a path that begins with one slash. Nothing that a browser would run, or could not read.
 pub fn link(field: &str, text: &str) -> Result<()> {
-    if is_link(text) {
-        return Ok(());
+    if !begins_like_link(text) {
+        let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
+        return Err(Error::bad_input(field, message));
     }
-    let message = format!(
-        "must be a valid absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters, without white space"
-    );
-    Err(Error::bad_input(field, message))
+    read_link(text).map(drop).map_err(|error| Error::bad_input(field, format!("must be a valid URL: {error}")))
 }
 
-/// Whether a text is what `link` asks for: browsers read it as a URL, too.
+/// Whether a text is what `link` asks for.
 pub fn is_link(text: &str) -> bool {
-    /// What paths belong to while they are read.
-    static BASE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
+    begins_like_link(text) && read_link(text).is_ok()
+}
+
+fn begins_like_link(text: &str) -> bool {
     let path = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
     let url = ["https://", "http://"].iter().any(|scheme| {
         text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
     });
     let plain = !text.chars().any(|character| character.is_control() || character.is_whitespace());
-    let is_short = text.chars().count() <= LINK_CHARACTERS;
-    (path || url) && plain && is_short && Url::options().base_url(BASE.as_ref()).parse(text).is_ok()
+    (path || url) && plain && text.chars().count() <= LINK_CHARACTERS
+}
+
+/// As browsers read it, on some page.
+fn read_link(text: &str) -> std::result::Result<Url, impl std::fmt::Display> {
+    static PAGE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
+    Url::options().base_url(PAGE.as_ref()).parse(text)
 }
 
 /// What a user interface shows beside a title: a name of letters, digits, `-`, `_`, `.` and `:` that it knows, or an absolute

@@ -88,8 +88,9 @@ pub fn ends_paragraph(character: char) -> bool {
 
 /// Whether a text has anything that does not run from left to right, or that turns what stands beside it.
 pub fn reorders(text: &str) -> bool {
-    let does = |character| {
-        is_control(character) || matches!(bidi_class(character), BidiClass::R | BidiClass::AL | BidiClass::AN)
+    let does = |character: char| {
+        !character.is_ascii()
+            && (is_control(character) || matches!(bidi_class(character), BidiClass::R | BidiClass::AL | BidiClass::AN))
     };
     !text.is_ascii() && text.chars().any(does)
 }
