@@ -12,6 +12,8 @@ use crate::text::closed;
 
 /// Stands behind operands that are read whole. Nobody else can name it, for it is not in `FILTERS`.
 pub const COUNTED: &str = "counted";
+/// Stands behind operands of `==` and `!=`, which are read whole and may be missing.
+pub const EQUATED: &str = "equated";
 /// Stands behind operands of `*`, which would repeat texts and lists.
 pub const FACTOR: &str = "factor";
 /// Stands behind operands of `+`, which would make lists of lists that are walked through at every look.
@@ -28,6 +30,7 @@ pub const PRINTED: &str = "_printed";
 /// Adds them to an environment.
 pub fn add(environment: &mut Environment<'_>) {
     environment.add_filter(COUNTED, counted);
+    environment.add_filter(EQUATED, equated);
     environment.add_filter(FACTOR, factor);
     environment.add_filter(INDEXED, indexed);
     environment.add_filter(LITERAL, literal);
@@ -43,6 +46,11 @@ fn counted(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
         None if value.is_none() => Value::UNDEFINED,
         _ => value.clone(),
     })
+}
+
+fn equated(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let value = counted(state, value)?;
+    Ok(if value.is_undefined() { Value::from(()) } else { value })
 }
 
 /// Nothing else makes a safe string, so that it tells what the template wrote.

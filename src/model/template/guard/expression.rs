@@ -4,7 +4,7 @@ use minijinja::machinery::Token;
 
 use super::super::filters::{FILTERS, TESTS};
 use super::super::flaw::Flaw;
-use super::super::marks::{COUNTED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
+use super::super::marks::{COUNTED, EQUATED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
 use super::Reader;
 
 /// The most operators, filters, tests and steps into a value (`.name`, `[0]`) from one opening brace to the closing one.
@@ -22,6 +22,8 @@ const WORDS: [&str; 8] = ["and", "else", "if", "in", "is", "not", "or", "recursi
 enum Reading {
     /// At a glance: whether there is something, or as a number.
     Glance,
+    /// The same as `Whole`, but what is missing equals `none` and nothing else.
+    Equal,
     /// From one end to the other, whatever they are.
     Whole,
     /// The same, but for lists, which it would put together without reading them.
@@ -63,6 +65,7 @@ impl<'t> Reader<'t> {
             let after = self.operator()?;
             match before.max(after.unwrap_or(Reading::Glance)) {
                 Reading::Glance => {}
+                Reading::Equal => self.mark(from, to, EQUATED),
                 Reading::Whole => self.mark(from, to, COUNTED),
                 Reading::Sum => self.mark(from, to, SUMMAND),
                 Reading::Factor => self.mark(from, to, FACTOR),
@@ -94,10 +97,8 @@ impl<'t> Reader<'t> {
             Some(
                 Token::Ident("and" | "or" | "if" | "else") | Token::Minus | Token::Div | Token::FloorDiv | Token::Mod,
             ) => Reading::Glance,
-            Some(Token::Ident("in") | Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte) => {
-                Reading::Whole
-            }
-            Some(Token::Tilde) => Reading::Whole,
+            Some(Token::Eq | Token::Ne) => Reading::Equal,
+            Some(Token::Ident("in") | Token::Gt | Token::Gte | Token::Lt | Token::Lte | Token::Tilde) => Reading::Whole,
             Some(Token::Plus) => Reading::Sum,
             Some(Token::Ident("not")) => {
                 self.next();

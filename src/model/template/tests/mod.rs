@@ -205,6 +205,7 @@ fn what_is_null_is_missing() {
         ("{{ params.name|d('none', true)|upper }}", "NONE"),
         ("{{ params.name is defined }} {{ params.name is undefined }} {{ params.name is none }}", "False True True"),
         ("{{ params.name == none }} {{ none != params.name }} {{ params.name == 'None' }}", "True False False"),
+        ("{{ params.name == params.other }} {{ 1 if params.name != 'x' }}", "True 1"),
         ("{{ 'x' if params.name }}{{ 'y' if not params.name }}", "y"),
         ("{{ params.list|length }} {{ params.list[0] }} {{ params.list[1]|default('-') }}", "2 a -"),
         ("{{ params.map }} {{ params.map|length }} {{ params.map.x|default('-') }}", "{'y': 1} 1 -"),
@@ -221,6 +222,7 @@ fn what_is_null_is_missing() {
         Known::default().render(source, &nobody, &AtomicUsize::new(0)).map_err(|flaw| flaw.kind)
     };
     assert_eq!(rendered("{{ sender.name or target.id or action or 'nobody' }}").as_deref(), Ok("nobody"));
+    assert_eq!(rendered("{% if action == 'like' %}liked{% else %}{{ 'new' }}{% endif %}").as_deref(), Ok("new"));
     assert_eq!(rendered("{{ sender is defined }}{{ target is none }}{{ 1 if sender }}").as_deref(), Ok("FalseTrue"));
     for source in ["{{ sender }}", "{{ sender.name }}", "{{ target ~ '' }}", "{{ action }}", "{{ action|upper }}"] {
         assert_eq!(rendered(source), Err("undefined value".into()), "{source}");
