@@ -1,5 +1,6 @@
 //! What texts from outside may be.
 
+use std::fmt::Display;
 use std::sync::LazyLock;
 
 use reqwest::Url;
@@ -101,7 +102,7 @@ fn begins_like_link(text: &str) -> bool {
 }
 
 /// As browsers read it, on some page.
-fn read_link(text: &str) -> std::result::Result<Url, impl std::fmt::Display> {
+fn read_link(text: &str) -> Result<Url, impl Display> {
     static PAGE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
     Url::options().base_url(PAGE.as_ref()).parse(text)
 }

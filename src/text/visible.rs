@@ -46,12 +46,13 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     let mut line = String::with_capacity(text.len());
     let mut is_break = false;
     for character in text.chars() {
-        match breaks_line(character) {
-            false => line.push(character),
-            true if !is_break => line.push(' '),
-            true => {}
-        }
+        let was_break = is_break;
         is_break = breaks_line(character);
+        if !is_break {
+            line.push(character);
+        } else if !was_break {
+            line.push(' ');
+        }
     }
     Cow::Owned(line)
 }
