@@ -12,6 +12,7 @@ mod federation;
 mod filters;
 mod fragments;
 mod limits;
+mod literals;
 mod merging;
 mod polls;
 mod rate;
