@@ -3,11 +3,11 @@
 use entity::audit_entry;
 use std::sync::Arc;
 
-use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::TypeId;
-use serde_json::Value;
 
 use super::context::{ADMIN, Call, STAFF};
+use super::json::Json;
 use super::scalars::int;
 use crate::domain::catalogue;
 use crate::domain::lane::Kind;
@@ -87,8 +87,8 @@ impl MessageType {
     }
 
     /// For user interfaces, untouched; 4 KiB of JSON at most.
-    async fn ui(&self) -> Option<Json<&Value>> {
-        self.0.ui.as_ref().map(Json)
+    async fn ui(&self) -> Option<Json> {
+        self.0.ui.clone().map(Json)
     }
 
     /// How what is sent under it leaves the inbox; nothing for users. SERVICE, ADMIN.
@@ -401,7 +401,7 @@ pub struct MessageTypeInput {
     /// https URL; 256 characters at most.
     pub icon: Option<String>,
     /// For user interfaces, untouched; 4 KiB of JSON at most.
-    pub ui: Option<Json<Value>>,
+    pub ui: Option<Json>,
     /// How what is sent under it leaves the inbox; not at all where it is left out. Counts for what is published afterwards.
     pub delivery: Option<Vec<DeliveryRuleInput>>,
 }

@@ -18,6 +18,7 @@ mod flight;
 mod group;
 mod hours;
 mod inbox;
+mod json;
 mod live;
 mod mark;
 mod node;
@@ -70,6 +71,7 @@ use errors::failed;
 use event::Events;
 pub use event::Filled;
 pub use flight::{Operation, code as outcome};
+pub use json::value as json_value;
 pub use poll::{Known, Poll};
 pub use viewer::{Viewer, Who};
 

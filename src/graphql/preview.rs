@@ -1,11 +1,12 @@
 //! What a notification would say, before it is sent or its type's template is saved.
 
-use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
 use serde_json::{Value, json};
 
 use super::catalogue::TemplateInput;
 use super::channel::TargetInput;
 use super::context::{Call, STAFF};
+use super::json::Json;
 use super::scalars::int;
 use super::send::ContentInput;
 use super::user::profiles;
@@ -74,7 +75,7 @@ impl PreviewQuery {
             .template
             .map_or(template, |given| Some(Template { title: given.title, body: given.body, link: given.link }));
         let sender = sender(call, input.sender.as_ref()).await?;
-        let given = |json: Option<Json<Value>>| json.map(|Json(value)| value).unwrap_or_default();
+        let given = |json: Option<Json>| json.map(|Json(value)| value).unwrap_or_default();
         let ContentInput { title, body, link, params, data } = input.content;
         let (params, data) = (given(params), given(data));
         let target = input.target.as_ref();

@@ -1,10 +1,10 @@
 //! Sending.
 
-use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
-use serde_json::Value;
+use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result, SimpleObject};
 
 use super::channel::TargetInput;
 use super::context::{Call, STAFF};
+use super::json::Json;
 use super::notification::Notification;
 use super::overview::Count;
 use super::scalars::{Instant, int};
@@ -52,14 +52,14 @@ pub struct ContentInput {
     /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
     pub link: Option<String>,
     /// For the type's template; 16 KiB of JSON at most.
-    pub params: Option<Json<Value>>,
+    pub params: Option<Json>,
     /// For the client, untouched; 16 KiB of JSON at most.
-    pub data: Option<Json<Value>>,
+    pub data: Option<Json>,
 }
 
 impl From<ContentInput> for Content {
     fn from(input: ContentInput) -> Self {
-        let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
+        let json = |value: Option<Json>| value.map(|Json(value)| value);
         Self {
             title: input.title,
             body: input.body,

@@ -1,13 +1,13 @@
 //! What was sent, for those who sent it: the list, changes and retractions.
 
-use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result};
+use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::audit_entry::Subject;
-use serde_json::Value;
 
 use super::channel::TargetInput;
 use super::connection::{Paging, Walked, by_row, names};
 use super::context::{Call, STAFF};
 use super::inbox::NotificationKind;
+use super::json::Json;
 use super::notification::{Notification, NotificationStatus};
 use super::patch::Patching;
 use super::plain::Plain;
@@ -82,9 +82,9 @@ pub struct NotificationPatch {
     /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
     pub link: Option<String>,
     /// For the type's template; 16 KiB of JSON at most.
-    pub params: Option<Json<Value>>,
+    pub params: Option<Json>,
     /// For the client, untouched; 16 KiB of JSON at most.
-    pub data: Option<Json<Value>>,
+    pub data: Option<Json>,
     /// Only while it is scheduled. What is past means at once.
     pub publish_at: Option<Instant>,
     /// In the future.
@@ -96,7 +96,7 @@ pub struct NotificationPatch {
 impl NotificationPatch {
     fn patch(self) -> crate::error::Result<Patch> {
         use NotificationField::{Body, Data, ExpiresAt, Link, Params, Title};
-        let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
+        let json = |value: Option<Json>| value.map(|Json(value)| value);
         let patching = Patching::of(self.clear);
         Ok(Patch {
             content: ContentChange {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_graphql::{Request, Variables};
+use async_graphql::{Name, Request};
 use axum::body::Body;
 use axum::extract::{FromRequest, Query, Request as HttpRequest};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -18,7 +18,7 @@ use super::serve::Line;
 use super::server::Server;
 use crate::auth::{Claims, Role};
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Viewer, json_value};
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -180,10 +180,11 @@ pub fn request_of(mut fields: Map<String, Value>) -> Result<Request> {
     }
     let mut request = Request::new(query.unwrap_or_default());
     request.operation_name = operation_name.filter(|name| !name.is_empty());
-    request.variables = Variables::from_json(Value::Object(variables.unwrap_or_default()));
+    for (name, value) in variables.unwrap_or_default() {
+        request.variables.insert(Name::new(name), json_value(value));
+    }
     for (name, value) in extensions.unwrap_or_default() {
-        let value = async_graphql::Value::from_json(value).map_err(Error::internal)?;
-        request.extensions.insert(name, value);
+        request.extensions.insert(name, json_value(value));
     }
     if let Some(id) = document_id {
         request.extensions.insert("documentId".into(), id.into());

@@ -19,7 +19,7 @@ use crate::push::Sender;
 
 pub use browser::{BROWSERS, browsers, subscribe, unsubscribe};
 pub use message::Parcel;
-pub use sender::{Change, delete, public_key, renew, save};
+pub use sender::{Change, contact_warning, delete, public_key, renew, save};
 
 /// What push services are handed.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Rows that others hand in.
 
-use async_graphql::{InputObject, Json};
+use async_graphql::InputObject;
 use serde_json::Value;
 
 use crate::domain::rule::{Columns, Report};
 use crate::error::{Error, Result};
+use crate::graphql::json::Json;
 
 /// Rows that somebody hands in.
 #[derive(InputObject)]
@@ -12,7 +13,7 @@ pub struct ReportRuleRowsInput {
     /// Code of the rule.
     pub rule: String,
     /// Column → value; 10,000 at most, of 16 KiB each and 2 MiB together.
-    pub rows: Vec<Json<Value>>,
+    pub rows: Vec<Json>,
     /// Whether it is all of the result, so that what is not in it has gone. False: nothing is resolved.
     #[graphql(default_with = "Some(true)")]
     pub complete: Option<bool>,

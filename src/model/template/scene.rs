@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use minijinja::Value;
-use minijinja::value::Serde;
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 /// The most lists and objects within each other that a template sees of what was sent; what is deeper is missing.
 const DEPTH: usize = 32;
@@ -65,6 +64,16 @@ fn value(json: &Json, depth: usize) -> Value {
         Json::Object(entries) => {
             Value::from_pairs(entries.iter().map(|(name, entry)| (name.as_str(), value(entry, depth - 1))))
         }
-        scalar => Value::from(Serde(scalar)),
+        Json::Null => Value::from(()),
+        Json::Bool(is) => Value::from(*is),
+        Json::Number(of) => number(of),
+        Json::String(text) => Value::from(text.as_str()),
     }
+}
+
+/// Whole numbers of 128 bits to the digit; what is larger or has decimals as a float, as templates calculate.
+fn number(of: &Number) -> Value {
+    let whole = of.as_i64().map(Value::from).or_else(|| of.as_u64().map(Value::from));
+    let large = || of.as_i128().map(Value::from).or_else(|| of.as_u128().map(Value::from));
+    whole.or_else(large).or_else(|| of.as_f64().map(Value::from)).unwrap_or_else(|| Value::from(of.as_str()))
 }
