@@ -32,6 +32,7 @@ mod operate;
 mod overview;
 mod preview;
 mod push;
+mod retry;
 mod rule;
 mod schema;
 mod search;

@@ -7,7 +7,7 @@ use entity::ids::{ActionId, UserId};
 
 use super::envelope::{Envelope, Recipients, message_type};
 use super::input::{Addressees, Input, Past};
-use super::key::{Key, fingerprint};
+use super::key::{Kept, Key, Said};
 use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
 use crate::clock::Millis;
@@ -40,8 +40,8 @@ pub(super) struct Draft {
     pub raised: Option<Raised>,
     pub sent_by: Option<Actor>,
     pub idempotency_key: Option<Key>,
-    /// Of all that the caller said.
-    pub fingerprint: i64,
+    /// All that the caller said.
+    pub said: Said,
     /// The users of whom it speaks, as the caller calls them.
     pub names: Vec<(UserId, String)>,
 }
@@ -106,16 +106,23 @@ async fn sent_before(
     let keys: Vec<Option<Key>> = asked.iter().map(key).collect();
     let kept: Vec<&str> = keys.iter().flatten().map(|key| key.kept.as_str()).collect();
     let found = by_keys(&app.db.read, tenant, &kept).await?;
-    let mut said: HashMap<&str, (i64, Option<i64>)> =
-        found.iter().map(|(key, id, fingerprint)| (key.as_str(), (*fingerprint, Some(*id)))).collect();
+    let found: HashMap<&str, Kept> = found.iter().map(|(key, kept)| (key.as_str(), *kept)).collect();
+    let mut said: HashMap<&str, i64> = HashMap::new();
     let mut sent = HashMap::new();
     for (place, key) in asked.into_iter().zip(&keys) {
         let (mut before, mut wrong) = (None, refused.remove(&place));
         if let Some(key) = key {
-            let fingerprint = fingerprint(&inputs[place])?;
-            let (first, id) = *said.entry(&key.kept).or_insert((fingerprint, None));
-            if first == fingerprint {
-                before = id;
+            let now_said = Said::of(&inputs[place], app.now())?;
+            let kept = found.get(key.kept.as_str());
+            let is_same = match kept {
+                Some(kept) => now_said.is(*kept, app.now()),
+                None => {
+                    let fingerprint = now_said.fingerprint;
+                    *said.entry(&key.kept).or_insert(fingerprint) == fingerprint
+                }
+            };
+            if is_same {
+                before = kept.map(|kept| kept.id);
             } else {
                 wrong = wrong.or_else(|| Some(key.conflict()));
             }
@@ -303,7 +310,7 @@ fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named, now: M
         raised: input.raised.clone(),
         sent_by: input.sent_by.clone(),
         idempotency_key: Key::of(by, input)?,
-        fingerprint: fingerprint(input)?,
+        said: Said::of(input, now)?,
         names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,
     })
 }

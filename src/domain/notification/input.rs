@@ -94,3 +94,21 @@ pub enum Addressees {
     Receiver(String),
     Subscribers { target_type: String, target_id: String, action: String },
 }
+
+impl Addressees {
+    /// The same with each name once, in order; nothing where that is what it is. In which order somebody names users or groups, and how
+    /// often, says nothing.
+    pub(super) fn as_set(&self) -> Option<Self> {
+        let set = |names: &Vec<String>| {
+            let mut set = names.clone();
+            set.sort_unstable();
+            set.dedup();
+            (set != *names).then_some(set)
+        };
+        match self {
+            Self::Users(ids) => set(ids).map(Self::Users),
+            Self::Groups(codes) => set(codes).map(Self::Groups),
+            Self::Everyone | Self::Receiver(_) | Self::Subscribers { .. } => None,
+        }
+    }
+}

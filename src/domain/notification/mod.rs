@@ -33,8 +33,10 @@ use super::catalogue::{self, Catalogue};
 use super::channel::Target;
 use super::tenant::Tenant;
 use crate::app::App;
+use crate::clock::Millis;
 use crate::error::{Error, Result};
 use crate::model::actor::Actor;
+use key::Kept;
 
 pub use crate::model::content::{Content, ContentChange};
 pub use crate::model::notification::{Audience, Notification, Raised, Status};
@@ -125,13 +127,15 @@ fn raised(rule: Option<String>, key: Option<&str>) -> Result<Option<Raised>> {
     Ok(Some(Raised { rule, key: serde_json::from_str(key).map_err(Error::internal)? }))
 }
 
-/// The numbers and fingerprints of what was sent under idempotency keys, as they are kept.
-async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, i64, i64)>> {
+/// What was sent under idempotency keys, by the keys as they are kept.
+async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, Kept)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {
         let some = Notifications::of_tenant(tenant.id).filter(Column::IdempotencyKey.among(db, keys)).select_only();
-        let some = some.columns([Column::IdempotencyKey, Column::Id, Column::Fingerprint]);
-        found.extend(some.into_tuple::<(String, i64, i64)>().all(db).await?);
+        let some = some.columns([Column::IdempotencyKey, Column::Id, Column::Fingerprint, Column::PublishAt]);
+        let rows = some.into_tuple::<(String, i64, i64, Option<Millis>)>().all(db).await?;
+        let kept = |(key, id, fingerprint, publish_at)| (key, Kept { id, fingerprint, publish_at });
+        found.extend(rows.into_iter().map(kept));
     }
     Ok(found)
 }
