@@ -9,6 +9,7 @@ mod counts;
 mod desk;
 mod events;
 mod graphql;
+mod json;
 mod observe;
 mod request;
 mod serve;

@@ -6,14 +6,15 @@ use std::time::Duration;
 use async_graphql::{Name, Request};
 use axum::body::Body;
 use axum::extract::{FromRequest, Query, Request as HttpRequest};
-use axum::http::{HeaderMap, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::{JSON, media, not_acceptable, refusal};
 use super::caller::{counted, origin};
+use super::json;
 use super::serve::Line;
 use super::server::Server;
 use crate::auth::{Claims, Role};
@@ -53,15 +54,27 @@ impl FromRequest<Server> for Asked {
     async fn from_request(request: HttpRequest, server: &Server) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
         let is_body = parts.method == Method::POST;
+        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
         let address = if is_body {
             None
         } else {
-            Some(Query::<Address>::try_from_uri(&parts.uri).map_err(IntoResponse::into_response)?.0)
+            let read = Query::<Address>::try_from_uri(&parts.uri);
+            let Query(address) = read.map_err(|rejection| {
+                let error = Error::bad_input("", format!("the address cannot be read: {}", rejection.body_text()));
+                refusal(media, StatusCode::BAD_REQUEST, &error)
+            })?;
+            Some(address)
         };
-        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
         if is_body && !is_json(&parts.headers) {
             let error = Error::bad_input("content-type", "must be application/json");
             return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+        }
+        if is_body && is_encoded(&parts.headers) {
+            let error = Error::bad_input("content-encoding", "must be left out: bodies are not decompressed");
+            let mut answer = refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+            // RFC 9110, section 12.5.3.
+            answer.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            return Err(answer);
         }
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
         let mut caller = counted(server, &parts.headers, media).await?;
@@ -100,7 +113,12 @@ impl Address {
         }
         for (name, text) in [("variables", self.variables), ("extensions", self.extensions)] {
             let Some(text) = text.filter(|text| !text.is_empty()) else { continue };
-            let value = serde_json::from_str(&text).map_err(|_| Error::bad_input(name, "must be a JSON object"))?;
+            let value = json::read(text.as_bytes()).map_err(|error| match error {
+                Error::BadInput { field, message } if field.is_empty() => {
+                    Error::bad_input(name, message.trim_start_matches("the body "))
+                }
+                other => other.within(name),
+            })?;
             fields.insert(name.into(), value);
         }
         Ok(fields)
@@ -113,14 +131,21 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
 
+/// Whether a body is compressed, or coded in some other way.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let is_plain = |coding: &str| coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity");
+    let codings = headers.get_all(header::CONTENT_ENCODING).into_iter();
+    !codings.map(|value| value.to_str().unwrap_or("?")).all(|codings| codings.split(',').all(is_plain))
+}
+
 /// What a body says.
 fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
-    let error = match serde_json::from_slice(body) {
+    let error = match json::read(body) {
         Ok(Value::Object(fields)) => return Ok(fields),
-        Ok(_) => "the body must be one JSON object: requests are not sent in batches",
-        Err(_) => "the body is not valid JSON",
+        Ok(_) => Error::bad_input("", "the body must be one JSON object: requests are not sent in batches"),
+        Err(error) => error,
     };
-    Err((StatusCode::BAD_REQUEST, Error::bad_input("", error)))
+    Err((StatusCode::BAD_REQUEST, error))
 }
 
 fn one(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {

@@ -1,6 +1,7 @@
 //! The door: what hostile requests cost, what honest ones may do, and what comes through at all.
 
 mod answers;
+mod bodies;
 mod browsers;
 mod connections;
 mod console;
@@ -13,7 +14,6 @@ mod federation;
 mod filters;
 mod fragments;
 mod limits;
-mod literals;
 mod literals;
 mod merging;
 mod polls;

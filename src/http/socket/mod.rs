@@ -318,7 +318,7 @@ impl Connection {
                 self.send(message::PONG).await
             }
             Received::Pong => Ok(()),
-            Received::Subscribe { id, request } => self.begin(&id, *request).await,
+            Received::Subscribe { id, request } => self.begin(&id, request).await,
             Received::Complete { id } => {
                 self.operations.remove(&Id::of(&id));
                 Ok(())
@@ -339,7 +339,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn begin(&mut self, name: &str, request: Request) -> Result<(), Ending> {
+    async fn begin(&mut self, name: &str, request: Result<Box<Request>, Error>) -> Result<(), Ending> {
         let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let id = Id::of(name);
         if self.operations.has(&id) {
@@ -353,6 +353,10 @@ impl Connection {
         if let Err(refusal) = self.server.schema.knock(Some(&viewer)).await {
             return self.send(&error(&id, &refusal.errors)).await;
         }
+        let request = match request {
+            Ok(request) => *request,
+            Err(refusal) => return self.send(&error(&id, &[described(&refusal)])).await,
+        };
         let admitted = match self.server.schema.admit(Some(&viewer), request).await {
             Ok(admitted) => admitted,
             Err(refusal) => return self.send(&error(&id, &refusal.errors)).await,
