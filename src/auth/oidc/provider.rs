@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use super::person::{EMAIL, VERIFIED};
 use super::refusal::Refusal;
+use crate::auth::claims;
 use crate::auth::fetch::{client, fetch, text, why};
 use crate::auth::jwks::Jwks;
 use crate::auth::token::{self, Audience};
@@ -109,7 +110,9 @@ struct Conditions {
     iss: String,
     aud: Audience,
     azp: Option<String>,
+    #[serde(deserialize_with = "claims::exp")]
     exp: i64,
+    #[serde(default, deserialize_with = "claims::nbf")]
     nbf: Option<i64>,
     nonce: Option<String>,
     #[serde(rename = "sub")]
