@@ -82,7 +82,7 @@ fn restore(value: &mut Value) {
 mod tests {
     use super::*;
 
-    const TEXT: &str = r#"{"z":18446744073709551616,"a":[0.10000000000000000001,1.50,-0,1E400,"x",null,true],"m":{}}"#;
+    const TEXT: &str = r#"{"z":18446744073709551616,"a":[0.10000000000000000001,1.50,-0,1e+400,"x",null,true],"m":{}}"#;
 
     #[test]
     fn json_comes_back_as_it_was_sent() {

@@ -43,7 +43,8 @@ fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
 fn path(text: &[u8]) -> String {
     let read = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_slice(text));
     let path = read.err().map(|error| error.path().to_string()).unwrap_or_default();
-    if path == "." { String::new() } else { path.chars().take(PATH).collect() }
+    // Of what is wrong between two keys, the step after the last one that is known has no name.
+    path.trim_end_matches(['.', '?']).chars().take(PATH).collect()
 }
 
 #[cfg(test)]

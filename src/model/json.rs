@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_has_more_digits_than_a_float_stays_as_it_is() {
-        for text in ["18446744073709551616", "0.1234567890123456789", "-100000000000000000001e5", "1e400"] {
+        for text in ["18446744073709551616", "0.1234567890123456789", "-100000000000000000001e+5", "1e+400"] {
             assert_eq!(canonical(text), text);
         }
     }

@@ -8,7 +8,7 @@ use tidings::graphql::{Schema, Viewer};
 use super::{post, raw};
 use crate::support::{Socket, TestApp, on_every_database};
 
-const DATA: &str = r#"{"z":18446744073709551616,"a":0.1234567890123456789012345,"m":{"y":1.50,"b":[-0,1E400,123456789012345678901234567890.5]},"s":"é","n":null,"t":true,"small":5}"#;
+const DATA: &str = r#"{"z":18446744073709551616,"a":0.1234567890123456789012345,"m":{"y":1.50,"b":[-0,1e+400,123456789012345678901234567890.5]},"s":"é","n":null,"t":true,"small":5}"#;
 
 /// The same as a literal of a document.
 fn literal() -> String {
@@ -18,7 +18,8 @@ fn literal() -> String {
 
 async fn text(app: &TestApp, token: &str, query: &str, variables: &str) -> String {
     let body = format!(r#"{{"query":{},"variables":{variables}}}"#, json!(query));
-    raw(app, post(token, body)).await.2
+    // Without the marks that isolate what a template inserts.
+    raw(app, post(token, body)).await.2.replace(['\u{2068}', '\u{2069}'], "")
 }
 
 on_every_database! {
