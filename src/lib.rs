@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod json;
 pub mod telemetry;
 
 // Databases that belong to somebody else, which rules read.

@@ -128,6 +128,22 @@ async fn an_instant_is_any_number_of_seconds_up_to_the_year_9999() {
 }
 
 #[tokio::test]
+async fn a_header_that_would_be_read_within_itself_is_not_read() {
+    let (open, close) = ("[".repeat(100), "]".repeat(100));
+    let mut within = "1".to_owned();
+    for _ in 0..8 {
+        let text = serde_json::to_string(&within).unwrap();
+        within = format!(r#"{open}{{"$serde_json::private::RawValue":{text}}}{close}"#);
+    }
+    let verifier = by_secret().await;
+    let header = format!(r#"{{"alg":"HS256","x":{within}}}"#);
+    assert!(refused(&verifier, &signed_as_it_stands(&header, &claims().to_string())).await.contains("cannot be read"));
+    let payload = format!(r#"{{"tenant":"acme","sub":"ada","exp":1800000060,"x":{within}}}"#);
+    let token = signed_as_it_stands(r#"{"alg":"HS256"}"#, &payload);
+    assert!(refused(&verifier, &token).await.contains("cannot be read"));
+}
+
+#[tokio::test]
 async fn claims_that_are_missing_wrong_or_out_of_time_are_refused() {
     let verifier = by_secret().await;
     for (name, value) in [

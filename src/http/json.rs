@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::json::is_reserved;
 
 /// What some programs begin a text with, which says nothing where all is UTF-8 (RFC 8259, section 8.1).
 const MARK: &str = "\u{feff}";
@@ -17,6 +18,9 @@ const WHAT: usize = 200;
 /// Reads a text. What is wrong is named by its path, line and column.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     let text = text.strip_prefix(MARK.as_bytes()).unwrap_or(text);
+    if is_reserved(text) {
+        return Err(Error::bad_input("", "the body has a key that is reserved: it begins with $serde_json::private::"));
+    }
     serde_json::from_slice(text).map_err(|error| wrong(text, &error))
 }
 
@@ -82,6 +86,18 @@ mod tests {
         let deep = format!("{{\"variables\":{}", "[".repeat(5_000));
         let (field, message) = refused(deep.as_bytes());
         assert!(field.len() <= PATH && message.contains("recursion"), "{field}: {message}");
+    }
+
+    #[test]
+    fn what_would_be_read_within_a_text_is_refused_however_deep() {
+        let mut text = "1".to_owned();
+        for _ in 0..12 {
+            let within = serde_json::to_string(&text).unwrap();
+            let (open, close) = ("[".repeat(120), "]".repeat(120));
+            text = format!(r#"{open}{{"$serde_json::private::RawValue":{within}}}{close}"#);
+        }
+        let (field, message) = refused(format!(r#"{{"variables":{{"data":{text}}}}}"#).as_bytes());
+        assert!(field.is_empty() && message.contains("reserved"), "{message}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::auth::jwks::Jwks;
 use crate::auth::token::{self, Audience};
 use crate::config::{JwksSource, SignInConfig, is_confidential};
 use crate::error::Result;
+use crate::json::is_reserved;
 
 /// How long what the provider says of itself is believed.
 const KNOWN_FOR: TimeDelta = TimeDelta::hours(1);
@@ -266,8 +267,9 @@ impl Provider {
         if !status.is_success() {
             return Err(Refusal::Unsound(format!("it answered {status} to a question about somebody")));
         }
-        let more = serde_json::from_str::<Map<String, Value>>(&text);
-        let mut more = more.map_err(|_| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
+        let more = Some(&text).filter(|text| !is_reserved(text.as_bytes()));
+        let more = more.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+        let mut more = more.ok_or_else(|| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
         if more.get("sub") != vouched.get("sub") {
             return Err(Refusal::Unsound("it speaks of somebody else than its ID token does".into()));
         }

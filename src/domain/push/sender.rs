@@ -98,7 +98,7 @@ pub fn contact_warning(contact: &str) -> Option<String> {
         None => reqwest::Url::parse(contact).ok()?.host_str()?.trim_matches(['[', ']']).to_owned(),
     };
     let name = host.trim_end_matches('.').to_ascii_lowercase();
-    let is_public = name.contains('.') && !name.ends_with(".localhost") && !name.ends_with(".local");
+    let is_public = name.rsplit_once('.').is_some_and(|(_, top)| top != "localhost" && top != "local");
     let is_address = host.parse::<IpAddr>().is_ok();
     (is_address || !is_public).then(|| {
         format!("Apple's push service refuses messages whose contact is at {host}: give an address of a public domain")

@@ -49,6 +49,28 @@ async fn what_is_no_json_is_named_by_its_field_and_place() {
     .await;
 }
 
+/// The JSON library reads the text behind such a key as JSON of its own, so that a few kilobytes would overflow the stack.
+#[tokio::test]
+async fn json_that_would_be_read_within_itself_is_refused() {
+    with(Kind::Sqlite, async |app| {
+        let (open, close) = ("[".repeat(120), "]".repeat(120));
+        let mut within = "1".to_owned();
+        for _ in 0..12 {
+            within = format!(r#"{open}{{"$serde_json::private::RawValue":{}}}{close}"#, json!(within));
+        }
+        let ada = app.user("ada").token;
+        for key in ["$serde_json", "\\u0024serde_json"] {
+            let text = within.replace("{\"$serde_json", &format!("{{\"{key}"));
+            let body = format!(r#"{{"query":"{{ __typename }}","variables":{{"d":{text}}}}}"#);
+            let (status, _, answer) = raw(app, post(&ada, body)).await;
+            assert!(status == StatusCode::BAD_REQUEST && answer.contains("reserved"), "{answer}");
+        }
+        let body = json!({ "query": "{ __typename }", "variables": { "b": "\"$serde_json::private::RawValue" } });
+        assert_eq!(raw(app, post(&ada, body.to_string())).await.0, StatusCode::OK);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_body_may_begin_with_a_mark_of_its_order_of_bytes() {
     with(Kind::Sqlite, async |app| {
