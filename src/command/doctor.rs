@@ -148,8 +148,8 @@ fn secrets(keys: &KeysConfig) -> Result<String> {
 
 /// What requests to addresses of users may reach.
 fn egress(config: &EgressConfig) -> String {
-    let networks = config.allow.networks().iter().map(ToString::to_string);
-    let listed: Vec<_> = networks.chain(config.allow.names().iter().cloned()).collect();
+    let with = |(entry, opens): (String, bool)| if opens { format!("{entry} at every port") } else { entry };
+    let listed: Vec<_> = config.allow.entries().into_iter().map(with).collect();
     match listed.as_slice() {
         [] => "reaches public addresses alone, by https".into(),
         listed => format!("reaches public addresses by https, and {}", listed.join(", ")),

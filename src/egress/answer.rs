@@ -8,6 +8,7 @@ use chrono::DateTime;
 use reqwest::Response;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
+use super::gate::is_public;
 use super::lookup::NoAddress;
 
 /// The most bytes of an answer's body that are read, as Standard Webhooks has it; the connection is given up over what is longer.
@@ -23,6 +24,8 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
     /// Not unpacked, and cut after 20,000 bytes, or where the receiver ceased to send or the time was over: what counts is the status.
     pub body: Vec<u8>,
+    /// Whether it came from an address that is not of the public internet.
+    pub is_private: bool,
 }
 
 /// Without the body, which is for whoever owns the receiver.
@@ -38,6 +41,7 @@ impl Debug for Answer {
 impl Answer {
     pub(super) async fn read(mut answer: Response) -> Self {
         let (status, retry_after) = (answer.status().as_u16(), retry_after(answer.headers()));
+        let is_private = answer.remote_addr().is_none_or(|address| !is_public(address.ip().to_canonical()));
         let mut body = Vec::new();
         while body.len() < BODY_BYTES
             && let Ok(Some(chunk)) = answer.chunk().await
@@ -45,7 +49,7 @@ impl Answer {
             let rest = BODY_BYTES - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(rest)]);
         }
-        Self { status, retry_after, body }
+        Self { status, retry_after, body, is_private }
     }
 
     /// Whether the receiver has taken it: 2xx.
@@ -53,8 +57,12 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// What is shown of the body: its beginning as one line of at most 500 bytes.
+    /// What is shown of the body: its beginning as one line of at most 500 bytes. Nothing of a private address: callers who may name
+    /// addresses would read the operator's own network by it.
     pub fn excerpt(&self) -> String {
+        if self.is_private {
+            return String::new();
+        }
         let beginning = &self.body[..self.body.len().min(SHOWN_BYTES)];
         shown(&String::from_utf8_lossy(beginning))
     }
@@ -174,7 +182,10 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_body_is_one_line_of_500_bytes() {
         let excerpt = |body: &[u8]| {
-            let answer = Answer { status: 200, retry_after: Some(Duration::ZERO), body: body.to_vec() };
+            let mut answer =
+                Answer { status: 200, retry_after: Some(Duration::ZERO), body: body.to_vec(), is_private: true };
+            assert_eq!(answer.excerpt(), "", "a private address is not read by callers");
+            answer.is_private = false;
             assert!(!format!("{answer:?}").contains("body"));
             answer.excerpt()
         };
