@@ -48,6 +48,8 @@ pub struct Model {
     pub subject: Option<String>,
     /// How many things or users it was about.
     pub subject_count: i64,
+    /// What it was about in particular, in at most 1,000 characters; NULL for most acts.
+    pub detail: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

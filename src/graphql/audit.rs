@@ -103,6 +103,8 @@ pub struct AuditEntry {
     pub subject: Option<ID>,
     /// How many users it was about, where a group's or a view's members were changed; 1 otherwise.
     pub count: i32,
+    /// Of `tryNotificationRule`: the source and the beginning of the query, as in `wms: SELECT 1`. Null for every other act.
+    pub detail: Option<String>,
 }
 
 /// To what something was done.
@@ -255,6 +257,7 @@ fn entry(call: Call<'_>, of: Entry, users: &HashMap<UserId, Profile>) -> AuditEn
         subject_kind: of.kind.into(),
         subject: subject.map(ID),
         count: int(of.count),
+        detail: of.detail,
     }
 }
 

@@ -101,6 +101,7 @@ impl<'a> Call<'a> {
             kind,
             subjects: subjects.iter().map(ToString::to_string).collect(),
             count: 1,
+            detail: None,
         })
     }
 

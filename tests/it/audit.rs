@@ -173,7 +173,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("sendNotifications", "each of them is as if it were sent by itself: a_send_costs_no_statement_for_it"),
     ("recordActivity", "happens a thousand times a second: what_users_do_and_what_is_refused_or_only_read_leaves_none"),
     ("visitView", "users do it for themselves alone"),
-    ("tryNotificationRule", "writes nothing"),
+    ("tryNotificationRule", "needs a source: rule::scan::a_trial_is_in_the_audit_log_with_its_source_and_query"),
     ("runNotificationRule", "needs a source"),
     ("reportRuleRows", "needs a rule that does not scan"),
     ("replayOutboundDeliveries", "needs something that was given up"),

@@ -105,7 +105,18 @@ async fn sent(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize
     let rows: Vec<(i64, Millis, Kind, String)> = rows.into_tuple().all(db).await?;
     let entry = |(id, at, kind, sent_by): (i64, Millis, Kind, String)| {
         let (actor, action) = (Actor::read(&sent_by)?, action(kind).to_owned());
-        Some((id, Entry { at, actor, action, kind: Subject::Notification, subject: Some(id.to_string()), count: 1 }))
+        Some((
+            id,
+            Entry {
+                at,
+                actor,
+                action,
+                kind: Subject::Notification,
+                subject: Some(id.to_string()),
+                count: 1,
+                detail: None,
+            },
+        ))
     };
     let entries = rows.into_iter().filter_map(entry).collect();
     Ok(Part { entries, cut: last.filter(|(_, at)| goes_on(filter, *at)) })

@@ -70,7 +70,7 @@ mod tests {
 
     fn entry(at: Millis) -> Entry {
         let actor = Actor::read("21ops").expect("it is one");
-        Entry { at, actor, action: "act".into(), kind: Subject::Tenant, subject: None, count: 1 }
+        Entry { at, actor, action: "act".into(), kind: Subject::Tenant, subject: None, count: 1, detail: None }
     }
 
     fn part(ats: &[Millis], after: i64, cut: Option<(i64, Millis)>) -> Part {

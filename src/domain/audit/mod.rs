@@ -37,6 +37,8 @@ pub struct Entry {
     pub subject: Option<String>,
     /// How many things or users it was about.
     pub count: i64,
+    /// What it was about in particular.
+    pub detail: Option<String>,
 }
 
 /// Writes down what changes nothing, and shall be known all the same.
@@ -83,6 +85,7 @@ impl Entry {
             kind: of.subject_kind,
             subject: of.subject,
             count: of.subject_count,
+            detail: of.detail,
         })
     }
 }

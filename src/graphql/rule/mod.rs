@@ -121,7 +121,8 @@ impl RuleMutation {
         Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
     }
 
-    /// Scans as the rule would and writes nothing: what it would raise, amend and resolve, and what it costs. ADMIN.
+    /// Scans as the rule would and changes nothing: what it would raise, amend and resolve, and what it costs. The audit log has the
+    /// source and the query. ADMIN.
     async fn try_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -134,7 +135,8 @@ impl RuleMutation {
         let call = Call::by(ctx, ADMIN)?;
         let first = usize::try_from(first.unwrap_or(20)).map_err(|_| Error::bad_input("first", "must be 0 to 100"))?;
         let (code, definition) = input.read().map_err(|error| error.within("input"))?;
-        let tried = rule::trial(call.app, call.tenant, &code, &definition, first).await;
+        let act = call.act(ctx, Subject::Rule, &[&code]);
+        let tried = rule::trial(call.app, call.tenant, (&code, &definition), first, act).await;
         Ok(tried.map_err(|error| error.within("input"))?.into())
     }
 

@@ -260,6 +260,36 @@ async fn a_trial_says_what_would_be_and_writes_nothing() {
 }
 
 #[tokio::test]
+async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
+    const LOG: &str = "{ auditLog(first: 9) { nodes { action subjectKind subject detail actor { role name } } } }";
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
+        over(kind, Kind::Sqlite, json!({}), async |app, _| {
+            let tried =
+                "mutation($input: NotificationRuleInput!) { tryNotificationRule(input: $input) { rows error } }";
+            let long = format!("SELECT\n{} AS id", "1 + ".repeat(400) + "1");
+            for sql in ["SELECT 1 AS id; DROP TABLE pallet", "SELECT id\0 FROM pallet", &long] {
+                let scan = json!({ "source": "wms", "sql": sql, "schedule": "@every 30s" });
+                app.admin().ask(tried, json!({ "input": input(&json!({ "scan": scan })) })).await;
+            }
+            let unknown = json!({ "source": "other", "sql": "SELECT 1 AS id", "schedule": "@every 30s" });
+            app.admin().refused(tried, json!({ "input": input(&json!({ "scan": unknown })) })).await;
+            let log = app.admin().ask(LOG, json!({})).await["auditLog"]["nodes"].take();
+            let of = |detail: &str| {
+                json!({ "action": "tryNotificationRule", "subjectKind": "RULE", "subject": "low", "detail": detail,
+                    "actor": { "role": "ADMIN", "name": "operator" } })
+            };
+            let shown = format!("wms: {}", long.replace('\n', " "));
+            assert_eq!(log[0], of(&shown[..1_000]));
+            assert_eq!(log[1], of("wms: SELECT id  FROM pallet"));
+            assert_eq!(log[2], of("wms: SELECT 1 AS id; DROP TABLE pallet"));
+            assert_eq!(log[3]["action"], "saveUserGroup", "what names no source reads none");
+            assert_eq!(log[3]["detail"], Value::Null);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn a_source_that_says_so_is_read_at_once() {
     over(Kind::Sqlite, Kind::Postgres, json!({ "channel": "pallets" }), async |app, warehouse| {
         let server = app.listen().await;
