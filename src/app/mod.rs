@@ -97,6 +97,7 @@ impl App {
             None => None,
         };
         let sources = Sources::read(&config.sources, &|name| std::env::var_os(name))?;
+        sources.refuse_own(config.database.url())?;
         let egress = Egress::new(&config.egress)?;
         let mail = Mail::new(egress.clone());
         let wechat = WeChat::new(egress.clone(), &config.wechat)?;

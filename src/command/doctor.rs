@@ -85,6 +85,9 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
     }
     match Sources::read(&config.sources, &|name| std::env::var_os(name)) {
         Ok(sources) => {
+            if let Err(error) = sources.refuse_own(config.database.url()) {
+                findings.note("sources", Err(error));
+            }
             for source in sources.all() {
                 findings.note(format!("source {}", source.name()), looked_at(source).await);
             }

@@ -85,7 +85,7 @@ pub async fn trial(
     }
     let now = app.now();
     let since = rule.as_ref().and_then(|rule| rule.of.complete_at);
-    let asked = query(source, scan, now, since);
+    let asked = query(source, tenant, scan, now, since);
     let began = std::time::Instant::now();
     let found = source.scan(asked).await;
     let millis = Millis::try_from(began.elapsed().as_millis()).map_err(Error::internal)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
+use tidings::auth::Role;
 use tidings::domain::rule::Scanner;
 
 use super::warehouse::{Dice, Rows, changed, ended, inboxes_show, input, over, run, running, save, until_runs};
@@ -287,6 +288,36 @@ async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
         })
         .await;
     }
+}
+
+/// However many rules of one tenant are due before it.
+#[tokio::test]
+async fn a_rule_of_another_tenant_waits_for_one_turn_alone() {
+    let settings = json!({ "tenants": "*", "connections": 1, "timeout_ms": 1000 });
+    over(Kind::Sqlite, Kind::Sqlite, settings, async |app, warehouse| {
+        warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) AS id, 'ada' AS who FROM n";
+        for code in 0..6 {
+            let scan = json!({ "source": "wms", "sql": endless, "schedule": "@every 30s" });
+            save(app, json!({ "code": format!("low{code}"), "scan": scan })).await;
+        }
+        app.advance(TimeDelta::seconds(1));
+        let other = app.stranger("operator", Role::Admin);
+        other.define(json!({ "code": "stock", "title": "Stock", "template": { "title": "{{ params.id }}" } })).await;
+        other.ask(SAVE, json!({ "input": input(&json!({})) })).await;
+        let scanner = Scanner::default();
+        let complete = "rule_run WHERE outcome = 0";
+        for _ in 0..500 {
+            scanner.look(&app.app).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if many(app, complete).await > 0 {
+                break;
+            }
+        }
+        assert_eq!(many(app, complete).await, 1, "it has run");
+        assert!(many(app, "rule_run").await <= 3, "after two of the six at most");
+    })
+    .await;
 }
 
 #[tokio::test]
