@@ -180,7 +180,7 @@ const ON_SQLITE: [&str; 103] = [
 ];
 
 /// On PostgreSQL.
-const ON_POSTGRES: [&str; 84] = [
+const ON_POSTGRES: [&str; 83] = [
     "INSERT INTO stock VALUES (4, 4)",
     "INSERT INTO stock VALUES (4, 4) RETURNING id",
     "UPDATE stock SET amount = 0 RETURNING id",
@@ -241,7 +241,6 @@ const ON_POSTGRES: [&str; 84] = [
     "SELECT empty() AS a",
     "SELECT set_config('transaction_read_only', 'off', true) AS a, empty() AS b",
     "SELECT set_config('transaction_read_only', 'off', false) AS a",
-    "SELECT lo_import('/etc/passwd') AS a",
     "SELECT lo_export(4711, '/tmp/tidings_attack') AS a",
     "SELECT query_to_xml('DELETE FROM stock', true, true, '')::text AS a",
     "SELECT * FROM query_to_xml('DELETE FROM stock RETURNING id', true, true, '')",
