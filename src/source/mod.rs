@@ -378,7 +378,7 @@ enum Wanted {
     Plan,
 }
 
-/// Whoever waits for a thread's work. When this is dropped, the work ends.
+/// The caller that waits for a thread's work. When it is dropped, the work ends.
 #[derive(Default)]
 struct Caller(Arc<AtomicBool>);
 
