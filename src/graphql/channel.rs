@@ -244,16 +244,15 @@ impl SubscribeMutation {
     }
 
     /// Ends subscriptions. What was published before stays in the inbox. USER for themselves; SERVICE and ADMIN for any user or
-    /// group.
+    /// group. Nothing is removed for a user that the tenant does not know.
     async fn unsubscribe_topic(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Who no longer hears of what.")] input: UnsubscribeTopicInput,
     ) -> Result<UnsubscribeTopicPayload> {
         let call = Call::of(ctx);
-        let target = input.target.into();
+        let target: channel::Target = input.target.into();
         let done = async {
-            let listener = listener(ctx, call, input.who).await?;
             let actions = match input.what {
                 UnsubscribeChoice::Actions(actions) if actions.is_empty() => {
                     return Err(Error::bad_input("what.actions", "must name at least one action"));
@@ -268,10 +267,14 @@ impl SubscribeMutation {
                     return Err(Error::bad_input("what.everything", "must be true, or name `actions` instead"));
                 }
             };
+            target.check()?;
+            let Some(listener) = known_listener(ctx, call, input.who).await? else { return Ok(None) };
             let removed = channel::unsubscribe(call.app, call.tenant, listener, &target, actions.as_deref()).await;
-            removed.map(|removed| (listener, removed))
+            removed.map(|removed| Some((listener, removed)))
         };
-        let (listener, (removed, channels)) = done.await.map_err(|error| error.within("input"))?;
+        let Some((listener, (removed, channels))) = done.await.map_err(|error| error.within("input"))? else {
+            return Ok(UnsubscribeTopicPayload { removed_count: 0, deleted_ids: Vec::new(), subject: Subject(None) });
+        };
         Ok(UnsubscribeTopicPayload {
             removed_count: int(removed),
             deleted_ids: channels
@@ -293,15 +296,24 @@ impl SubscribeMutation {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[follower]);
-        let following = async {
-            let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-            channel::follow(call.app, call.tenant, follower, actor).await.map(|()| actor)
+        let actor = match call.known_user("user", &user).await? {
+            Some(actor) => {
+                call.making(ctx, 1, channel::follow(call.app, call.tenant, follower, actor).boxed()).await?;
+                actor
+            }
+            // The new user counts, and stays even where the follow fails.
+            None => {
+                let making = user::mention_one(call.app, call.tenant, "user", &user).boxed();
+                let actor = call.making(ctx, 1, making).await?;
+                channel::follow(call.app, call.tenant, follower, actor).await?;
+                actor
+            }
         };
-        let actor = call.making(ctx, 1, following.boxed()).await?;
         Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
 
-    /// The reverse.
+    /// Ends a follow: the follower no longer gets reminders with `user` as their sender. Nothing happens where there was none, also where
+    /// the tenant does not know one of the two users; neither is made.
     async fn unfollow_user(
         &self,
         ctx: &Context<'_>,
@@ -309,11 +321,14 @@ impl SubscribeMutation {
         #[graphql(desc = "Who followed; the token's user, whom SERVICE and ADMIN name here.")] follower: Option<ID>,
     ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
-        let follower = call.subject("follower", follower.as_ref()).await?;
-        call.audits(ctx, audit_entry::Subject::User, &[follower]);
-        let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-        channel::unfollow(call.app, call.tenant, follower, actor).await?;
-        Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
+        let follower = call.known_subject("follower", follower.as_ref()).await?;
+        let actor = call.known_user("user", &user).await?;
+        if let (Some(follower), Some(actor)) = (follower, actor) {
+            call.audits(ctx, audit_entry::Subject::User, &[follower]);
+            channel::unfollow(call.app, call.tenant, follower, actor).await?;
+        }
+        let user = actor.map_or_else(|| User::unheard(&user), User::alone);
+        Ok(FollowUserPayload { user, subject: Subject(follower) })
     }
 }
 
@@ -335,6 +350,24 @@ async fn listener(ctx: &Context<'_>, call: Call<'_>, who: Option<ListenerChoice>
         call.audits(ctx, Subject::User, &[user]);
     }
     Ok(listener)
+}
+
+/// The same where the tenant knows the listener; no user is made.
+async fn known_listener(
+    ctx: &Context<'_>,
+    call: Call<'_>,
+    who: Option<ListenerChoice>,
+) -> crate::error::Result<Option<Listener>> {
+    let (field, named) = match &who {
+        Some(ListenerChoice::Group(_)) => return listener(ctx, call, who).await.map(Some),
+        Some(ListenerChoice::User(user)) => ("who.user", Some(user)),
+        None => ("who", None),
+    };
+    let user = call.known_subject(field, named).await?;
+    if let Some(user) = user {
+        call.audits(ctx, audit_entry::Subject::User, &[user]);
+    }
+    Ok(user.map(Listener::User))
 }
 
 async fn found(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {

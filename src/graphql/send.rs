@@ -1,6 +1,7 @@
 //! Sending.
 
 use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
+use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::channel::TargetInput;
@@ -172,7 +173,7 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: AnnouncementInput,
     ) -> Result<SendPayload> {
-        send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await
+        Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await?)
     }
 
     /// To the subscribers of a target's action, users and groups, and to the sender's followers. SERVICE, ADMIN.
@@ -181,7 +182,7 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: ReminderInput,
     ) -> Result<SendPayload> {
-        send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await
+        Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await?)
     }
 
     /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
@@ -200,8 +201,19 @@ impl SendMutation {
                 return Err(Error::bad_input("input.sender", "must be themselves where users send").into());
             }
             input.sender = Some(ID(call.viewer.sub.clone()));
+            let receiver = input.receiver.0.clone();
+            if call.known_user("input.receiver", &receiver).await?.is_none() {
+                let sending = async {
+                    match send_one(call, SendInput::Message(input)).await {
+                        Err(error) if call.known_user("input.receiver", &receiver).await?.is_none() => Err(error),
+                        // The receiver was made, and stays although the message failed.
+                        sent => Ok(sent),
+                    }
+                };
+                return Ok(call.making(ctx, 1, sending.boxed()).await??);
+            }
         }
-        send_one(call, SendInput::Message(input)).await
+        Ok(send_one(call, SendInput::Message(input)).await?)
     }
 
     /// Up to 1,000 at once, in one transaction: all or nothing. SERVICE, ADMIN.
@@ -216,7 +228,7 @@ impl SendMutation {
             translate(input).map_err(|error| error.within(&format!("inputs[{place}].{}", variants[place])))
         });
         let inputs = inputs.collect::<crate::error::Result<Vec<_>>>()?;
-        send(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await
+        Ok(send(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await?)
     }
 }
 
@@ -228,13 +240,17 @@ fn variant(input: &SendInput) -> &'static str {
     }
 }
 
-async fn send_one(call: Call<'_>, input: SendInput) -> Result<SendPayload> {
+async fn send_one(call: Call<'_>, input: SendInput) -> crate::error::Result<SendPayload> {
     let input = translate(input).map_err(|error| error.within("input"))?;
     let sent = send(call, vec![input], |_| "input".into()).await?.pop();
-    Ok(sent.ok_or_else(|| Error::internal("a send came to nothing"))?)
+    sent.ok_or_else(|| Error::internal("a send came to nothing"))
 }
 
-async fn send(call: Call<'_>, inputs: Vec<Input>, path: impl Fn(usize) -> String) -> Result<Vec<SendPayload>> {
+async fn send(
+    call: Call<'_>,
+    inputs: Vec<Input>,
+    path: impl Fn(usize) -> String,
+) -> crate::error::Result<Vec<SendPayload>> {
     let sent_by = call.actor();
     let inputs = inputs.into_iter().map(|input| Input { sent_by: sent_by.clone(), ..input });
     let inputs: Vec<Input> = inputs.collect();

@@ -24,6 +24,7 @@ mod live;
 mod mail;
 mod marks;
 mod matrix;
+mod mentions;
 mod metrics;
 mod migrate;
 mod model;
