@@ -20,7 +20,7 @@ pub(super) const SECRET: usize = 16;
 pub struct Subscription {
     pub endpoint: String,
     /// Of its push service.
-    pub(super) origin: String,
+    pub origin: String,
     /// The browser's public key.
     pub(super) point: [u8; POINT],
     pub(super) secret: [u8; SECRET],

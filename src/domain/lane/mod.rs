@@ -20,6 +20,7 @@ mod replay;
 mod show;
 mod statement;
 mod sweep;
+mod trust;
 mod turn;
 
 use entity::ids::{Seq, TenantId};
@@ -47,6 +48,7 @@ pub use replay::{Replay, replay};
 pub use show::{Figures, by_notification, count, many, pending, resting_until};
 pub use statement::{Waiting, waiting};
 pub use sweep::{renew_secrets, sweep};
+pub use trust::Trust;
 pub use turn::{Ended, run};
 
 /// What the lanes of a kind send, and how.
@@ -68,10 +70,10 @@ pub trait Carrier: Send + Sync + 'static {
         parcel: Self::Parcel,
     ) -> impl Future<Output = Outcome> + Send;
 
-    /// Whether nobody knows that what it is sent to answers: somebody's own choice, for which others are not to wait.
-    fn is_doubted(app: &App, parcel: &Self::Parcel) -> bool {
+    /// How far the host is trusted that it is sent to.
+    fn trust<'a>(app: &App, parcel: &'a Self::Parcel) -> Trust<'a> {
         let _ = (app, parcel);
-        false
+        Trust::Known
     }
 
     /// Makes deliveries, or what will become some, of a part of the log: in the transaction that moves the lane's place.
