@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::config::{AuthConfig, JwksSource};
 use crate::error::{Error, Result};
 use jwks::Jwks;
-pub use oidc::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
+pub use oidc::{ATTEMPT_SECONDS, Refusal, Return, Returned, Session, SignIn};
 pub use role::Role;
 use token::Audience;
 

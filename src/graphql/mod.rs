@@ -62,7 +62,7 @@ use crate::database::{Act, Party};
 use crate::domain::live::Live;
 use crate::error::Error;
 use admission::Admission;
-pub use admission::{Admitted, Allowance, Bucket};
+pub use admission::{Admitted, Allowance, Bucket, Route, Share};
 pub use budget::Budget;
 use entities::Entities;
 pub use errors::code as error_code;
@@ -199,9 +199,15 @@ impl Schema {
     }
 
     /// Counts one operation of a caller before anything of their request is looked at; the answer where they have none left.
-    pub async fn knock(&self, viewer: Option<&Viewer>) -> Result<(), Response> {
+    pub async fn knock(&self, viewer: &Viewer) -> Result<(), Response> {
         let counted = self.admission.knock(&self.app, viewer).await;
-        counted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
+        counted.inspect_err(|refusal| flight::refused(&self.app, Some(viewer), refusal))
+    }
+
+    /// Counts a request without a token, of each of these shares in their order, and of none after one that has nothing left.
+    pub async fn knock_without_token(&self, shares: &[Share<'_>]) -> Result<(), Response> {
+        let counted = self.admission.knock_without_token(&self.app, shares).await;
+        counted.inspect_err(|refusal| flight::refused(&self.app, None, refusal))
     }
 
     /// A place among the requests under way for one that is no document, until it is dropped; the answer where there is none.

@@ -12,18 +12,23 @@ use super::sign_in::shown;
 use crate::auth::Claims;
 use crate::clock::calendar;
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Route, Share, Viewer};
 use crate::model::actor::Origin;
+use crate::model::network::Network;
 
 /// Who is calling, with one operation counted of their rate; the answer to those who may not go on.
 pub async fn counted(
     server: &Server,
     headers: &HeaderMap,
+    network: Network,
     media: &'static str,
 ) -> Result<Option<(Viewer, Claims)>, Response> {
     let caller = known(server, headers).await.map_err(|error| unknown(media, &error))?;
-    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
-    server.schema.knock(viewer).await.map_err(|refusal| refused(media, &refusal))?;
+    let counted = match &caller {
+        Some((viewer, _)) => server.schema.knock(viewer).await,
+        None => server.schema.knock_without_token(&Share::of(Route::Introspection, network)).await,
+    };
+    counted.map_err(|refusal| refused(media, &refusal))?;
     Ok(caller)
 }
 
@@ -60,10 +65,15 @@ pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
     shown::of_socket(server, headers).map_or(Shown::Nothing, Shown::Session)
 }
 
-/// From what kind of address a request comes that a connection has brought: that of whoever has opened it and, where that is one of our
-/// proxies, the one that it says; unknown where that is no address.
+/// From what kind of address a request comes.
 pub fn origin(server: &Server, line: Option<&Line>, headers: &HeaderMap) -> Origin {
-    let Some(line) = line else { return Origin::Unknown };
+    address_of(server, line, headers).map_or(Origin::Unknown, Origin::of)
+}
+
+/// The address that a request comes from: the one that has opened its connection or, where that is one of our proxies, the one that
+/// the proxy names. Nothing where no connection has brought it, or a proxy names something else.
+pub fn address_of(server: &Server, line: Option<&Line>, headers: &HeaderMap) -> Option<IpAddr> {
+    let line = line?;
     let proxies = &server.app.config.connections.proxies;
     let mut origin = line.address.to_canonical();
     let told = headers.get_all("x-forwarded-for").into_iter().map(|value| value.to_str().unwrap_or_default());
@@ -72,10 +82,9 @@ pub fn origin(server: &Server, line: Option<&Line>, headers: &HeaderMap) -> Orig
         if !proxies.have(origin) {
             break;
         }
-        let Some(address) = address(told) else { return Origin::Unknown };
-        origin = address;
+        origin = address(told)?;
     }
-    Origin::of(origin)
+    Some(origin)
 }
 
 /// An address as proxies write it: some with a port, some in brackets or quotes.

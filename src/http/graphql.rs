@@ -14,6 +14,7 @@ use super::request::Asked;
 use super::serve::Line;
 use super::server::Server;
 use super::tag::{is_among, not_modified, tagged};
+use super::unread::uncounted;
 use super::{events, socket};
 use crate::auth::Claims;
 use crate::error::Error;
@@ -80,7 +81,7 @@ impl Method {
 
 async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
     let Asked { media, caller, request, said } = asked;
-    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    let (viewer, has_token) = (caller.as_ref().map(|(viewer, _)| viewer), caller.is_some());
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
         Err(response) => return answer::refused(media, &response),
@@ -103,7 +104,7 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
         None => execute(server, media, caller, admitted).await,
     };
     answer.extensions_mut().insert(operation);
-    answer
+    if has_token { uncounted(answer) } else { answer }
 }
 
 /// The answer to a poll. Where it is known without being made, nothing is executed.
@@ -168,7 +169,11 @@ async fn executed(
     let response = server.schema.run(viewer.clone(), admitted).await;
     let keep = |text: String| {
         seen(&response, &text);
-        server.unread.kept(viewer.as_ref(), text, budget.most())
+        match &viewer {
+            Some(viewer) => server.unread.kept(viewer, text, budget.most()),
+            // `unread` counts answers without a token by network.
+            None => Some(text.into()),
+        }
     };
     answer::answer(media, &response, &budget, keep)
 }

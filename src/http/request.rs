@@ -19,9 +19,13 @@ use super::server::Server;
 use crate::auth::{Claims, Role};
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
+use crate::model::network::Network;
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The most bytes of a body without a token, which only introspection needs: its longest query has 4 KiB.
+const STRANGER_BODY_BYTES: usize = 16 * 1024;
 
 /// A query in an address.
 #[derive(Debug, Deserialize)]
@@ -64,7 +68,8 @@ impl FromRequest<Server> for Asked {
             return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
         }
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
-        let mut caller = counted(server, &parts.headers, media).await?;
+        let network = parts.extensions.get::<Network>().copied().unwrap_or_default();
+        let mut caller = counted(server, &parts.headers, network, media).await?;
         if let Some((viewer, _)) = &mut caller {
             viewer.origin = origin(server, parts.extensions.get::<Arc<Line>>().map(|line| &**line), &parts.headers);
         }
@@ -74,8 +79,11 @@ impl FromRequest<Server> for Asked {
             fields.and_then(|fields| Ok((one(fields)?, said)))
         } else {
             let limits = &server.app.config.limits;
-            let is_staff = caller.as_ref().is_some_and(|(viewer, _)| viewer.role != Role::User);
-            let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
+            let most = match &caller {
+                Some((viewer, _)) if viewer.role != Role::User => limits.staff_body_bytes,
+                Some(_) => limits.body_bytes,
+                None => limits.body_bytes.min(STRANGER_BODY_BYTES),
+            };
             let body = whole(&parts.headers, body, most).await;
             body.and_then(|said| Ok((one(sent(&said)?)?, said)))
         };

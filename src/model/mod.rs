@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod fingerprint;
 pub mod hours;
 pub mod item;
+pub mod network;
 pub mod notification;
 pub mod number;
 pub mod overview;

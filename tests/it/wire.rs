@@ -15,6 +15,7 @@ mod limits;
 mod merging;
 mod polls;
 mod rate;
+mod strangers;
 mod stuck;
 mod ui;
 

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 
 use super::person::{EMAIL, VERIFIED};
 use super::refusal::Refusal;
@@ -25,8 +25,6 @@ const KNOWN_FOR: TimeDelta = TimeDelta::hours(1);
 const ASKED_EVERY: TimeDelta = TimeDelta::seconds(5);
 /// How long it may take over a code: it may ask others in turn.
 const REDEEM_WITHIN: Duration = Duration::from_secs(10);
-/// The most codes that are shown to it at the same time.
-const AT_ONCE: usize = 16;
 /// How far ahead its clock may be, in seconds.
 const LEEWAY: i64 = 5;
 /// What means something in a form.
@@ -41,7 +39,6 @@ pub struct Provider {
     known: RwLock<Option<Arc<Known>>>,
     /// When it last did not say what it is, and why. Held while asking.
     asked: Mutex<Option<(DateTime<Utc>, String)>>,
-    places: Semaphore,
 }
 
 /// What is known of it.
@@ -125,7 +122,6 @@ impl Provider {
             client: client()?,
             known: RwLock::default(),
             asked: Mutex::default(),
-            places: Semaphore::new(AT_ONCE),
         })
     }
 
@@ -171,7 +167,6 @@ impl Provider {
         now: DateTime<Utc>,
     ) -> Result<Tokens, Refusal> {
         let known = self.known(now).await?;
-        let _place = self.places.try_acquire().map_err(|_| Refusal::Away("too many sign in at once".into()))?;
         let mut fields = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -258,7 +253,6 @@ impl Provider {
         let (Some(url), Some(token)) = (&known.metadata.userinfo_endpoint, &tokens.access_token) else {
             return Ok(vouched);
         };
-        let _place = self.places.try_acquire().map_err(|_| Refusal::Away("too many sign in at once".into()))?;
         let (status, text) = asked(self.client.get(url.0.clone()).bearer_auth(token)).await?;
         if !status.is_success() {
             return Err(Refusal::Unsound(format!("it answered {status} to a question about somebody")));

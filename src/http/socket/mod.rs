@@ -350,7 +350,7 @@ impl Connection {
             return self.send(&error(&id, &[described(&refusal)])).await;
         }
         let viewer = client.viewer.clone();
-        if let Err(refusal) = self.server.schema.knock(Some(&viewer)).await {
+        if let Err(refusal) = self.server.schema.knock(&viewer).await {
             return self.send(&error(&id, &refusal.errors)).await;
         }
         let admitted = match self.server.schema.admit(Some(&viewer), request).await {

@@ -247,6 +247,8 @@ pub fn config(url: &str) -> Config {
     let mut config = Config::over(url, SECRET);
     config.database.connections = 8;
     config.limits.rate = 0;
+    config.limits.network_rate = 0;
+    config.limits.route_rate = 0;
     config.user_messages = vec!["acme".into()];
     config.keys.key = Some(KEY.into());
     config.egress.allow = "127.0.0.1".parse().expect("it is an address");
