@@ -99,9 +99,9 @@ impl Unread {
             let words = shared("answers that were asked for before are not taken: read them first\n");
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], words).into_response();
         };
-        let (head, body) = answer.into_parts();
+        let (parts, body) = answer.into_parts();
         match to_bytes(body, usize::MAX).await {
-            Ok(bytes) => Response::from_parts(head, Bytes::from_owner(Answer { bytes, _held: held }).into()),
+            Ok(bytes) => Response::from_parts(parts, Bytes::from_owner(Answer { bytes, _held: held }).into()),
             Err(error) => {
                 tracing::error!(%error, "an answer cannot be made");
                 StatusCode::INTERNAL_SERVER_ERROR.into_response()
