@@ -296,18 +296,15 @@ impl SubscribeMutation {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[follower]);
-        let actor = match call.known_user("user", &user).await? {
-            Some(actor) => {
-                call.making(ctx, 1, channel::follow(call.app, call.tenant, follower, actor).boxed()).await?;
-                actor
-            }
+        let actor = if let Some(actor) = call.known_user("user", &user).await? {
+            call.making(ctx, 1, channel::follow(call.app, call.tenant, follower, actor).boxed()).await?;
+            actor
+        } else {
             // The new user counts, and stays even where the follow fails.
-            None => {
-                let making = user::mention_one(call.app, call.tenant, "user", &user).boxed();
-                let actor = call.making(ctx, 1, making).await?;
-                channel::follow(call.app, call.tenant, follower, actor).await?;
-                actor
-            }
+            let making = user::mention_one(call.app, call.tenant, "user", &user).boxed();
+            let actor = call.making(ctx, 1, making).await?;
+            channel::follow(call.app, call.tenant, follower, actor).await?;
+            actor
         };
         Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
