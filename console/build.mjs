@@ -52,8 +52,6 @@ async function bundle() {
     // GraphiQL names prettier's parsers by their old names, whose CommonJS it then reads as ES modules.
     alias: { 'prettier/parser-babel': 'prettier/plugins/babel', 'prettier/parser-graphql': 'prettier/plugins/graphql' },
     loader: { '.graphql': 'text', '.ttf': 'file' },
-    // The elements are the server's own, and fetched as other pages fetch them.
-    external: ['/ui/*'],
     legalComments: 'none',
     metafile: true,
     write: false,

@@ -51,7 +51,7 @@ class NoEntry extends Part {
         <h1 tabindex="-1">The desk is not for users</h1>
         <p>You are signed in as the user <b><bdi>${this.caller.sub}</bdi></b>. The desk is where services and operators send, look up and mend.
           Your own notifications are in the bell of your application.</p>
-        <p>${this.hasDemo ? html`<a class="button primary" href="/demo">The bell in the demo’s product</a>` : html`<a class="button primary" href="/console">Your bell in the console</a>`}</p>
+        ${this.hasDemo ? html`<p><a class="button primary" href="/demo">The bell in the demo’s product</a></p>` : nothing}
       </section>`;
   }
 }

@@ -74,11 +74,10 @@ fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
     };
     say(&format!(
         "\nThe demo is ready: a tenant called {tenant}, whose users have two weeks of notifications.\n\n\
-         A product with the bell in its page, the operator's desk and console, and {name}'s, where it rings, too:\n\n  \
+         A product with the bell in its page, and the operator's desk and console:\n\n  \
            product  http://{address}/demo\n  \
            desk     http://{address}/desk#token={admin}\n  \
-           console  http://{address}/console#token={admin}\n  \
-           bell     http://{address}/console#token={user}\n\n  \
+           console  http://{address}/console#token={admin}\n\n  \
            user     {user}\n  \
            service  {service}\n  \
            admin    {admin}\n\n\

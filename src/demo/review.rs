@@ -12,7 +12,6 @@ use crate::domain::rule::{self, Audience, Columns, Definition, FirstRun, Report,
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-// What the console's tabs name (`console/operations/operator`).
 const RULE: &str = "late_reviews";
 const TYPE: &str = "review";
 const ACTION: &str = "review_late";

@@ -385,15 +385,18 @@ async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
     let mut demo = Killed(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     // Kept open until the end, or the demo could not say the rest.
     let mut said = BufReader::new(demo.0.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let (mut secret, mut address, mut bell) = (String::new(), String::new(), String::new());
+    let (mut secret, mut address, mut user) = (String::new(), String::new(), String::new());
     for line in &mut said {
         if let Some(found) = line.split_once("TIDINGS_SECRET=").and_then(|(_, rest)| rest.split(',').next()) {
             secret = found.to_owned();
         }
-        if let Some((url, token)) =
-            line.strip_prefix("  bell     http://").and_then(|url| url.split_once("/console#token="))
+        if let Some((found, _)) =
+            line.strip_prefix("  console  http://").and_then(|url| url.split_once("/console#token="))
         {
-            (address, bell) = (url.to_owned(), token.to_owned());
+            address = found.to_owned();
+        }
+        if let Some(token) = line.strip_prefix("  user     ") {
+            user = token.to_owned();
         }
         if line.contains("curl -s") {
             break;
@@ -405,7 +408,7 @@ async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
     assert!(page.contains("<tidings-bell"), "{page}");
     let of_page =
         client.get(format!("http://{address}/demo/token?user=chen")).send().await.unwrap().text().await.unwrap();
-    for token in [bell.as_str(), signed.trim(), &of_page] {
+    for token in [user.as_str(), signed.trim(), &of_page] {
         let request = client.post(format!("http://{address}/graphql")).bearer_auth(token);
         let request = request.header("origin", "http://localhost:5173").json(&json!({ "query": "{ viewer { id } }" }));
         let answer = request.send().await.unwrap();
