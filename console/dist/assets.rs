@@ -31,5 +31,5 @@
     ("json.worker-WWZWT4NP.js", "text/javascript; charset=utf-8", include_bytes!("json.worker-WWZWT4NP.js.gz")),
     ("licences-63183522.txt", "text/plain; charset=utf-8", include_bytes!("licences-63183522.txt.gz")),
     ("main-CD36TXFE.css", "text/css; charset=utf-8", include_bytes!("main-CD36TXFE.css.gz")),
-    ("main-UDQ46XFK.js", "text/javascript; charset=utf-8", include_bytes!("main-UDQ46XFK.js.gz")),
+    ("main-H5NA2SBH.js", "text/javascript; charset=utf-8", include_bytes!("main-H5NA2SBH.js.gz")),
 ]

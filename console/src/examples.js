@@ -36,9 +36,9 @@ export const EXAMPLES = [
   { callers: 'Users', operations: [overview, inbox, liveItems, liveOverview, markRead, preferences, subscribe] },
 ];
 
-/** What an operation is: `query`, `mutation` or `subscription`; and its name in words. */
+/** What an operation is: `query`, `mutation` or `subscription`; its name; and the same in words. */
 export function titleOf(operation) {
   const [, kind, name] = operation.match(/^(query|mutation|subscription) (\w+)/m);
   const words = name.replace(/(?<!^)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  return { kind, words };
+  return { kind, name, words };
 }

@@ -7,13 +7,14 @@ import { EXAMPLES, titleOf } from './examples.js';
 export const EXAMPLES_PLUGIN = { title: 'Examples', icon: Icon, content: Examples };
 
 function Examples() {
-  const { addTab, updateActiveTabValues } = useGraphiQLActions();
+  const { addTab, setOperationName, updateActiveTabValues } = useGraphiQLActions();
   const editor = useGraphiQL((state) => state.queryEditor);
   const insert = (operation) => {
     addTab();
     editor.setValue(operation);
     // GraphiQL would give the tab its text and its name a moment later.
     updateActiveTabValues({ query: operation });
+    setOperationName(titleOf(operation).name);
     editor.focus();
   };
   return (
