@@ -30,6 +30,6 @@
     ("graphql.worker-XTD5MHR6.js", "text/javascript; charset=utf-8", include_bytes!("graphql.worker-XTD5MHR6.js.gz")),
     ("json.worker-WWZWT4NP.js", "text/javascript; charset=utf-8", include_bytes!("json.worker-WWZWT4NP.js.gz")),
     ("licences-63183522.txt", "text/plain; charset=utf-8", include_bytes!("licences-63183522.txt.gz")),
-    ("main-TEKZNHWK.css", "text/css; charset=utf-8", include_bytes!("main-TEKZNHWK.css.gz")),
+    ("main-7PJJNVDE.css", "text/css; charset=utf-8", include_bytes!("main-7PJJNVDE.css.gz")),
     ("main-UK6LFD4V.js", "text/javascript; charset=utf-8", include_bytes!("main-UK6LFD4V.js.gz")),
 ]
