@@ -8,8 +8,8 @@ const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'M
 
 const TEXTS = /^(licen[cs]e|copying|notice|thirdpartynotices)/i;
 
-/** The text for all packages that `inputs`, the paths of bundled files below `root`, come from. */
-export async function licences(root, inputs) {
+/** The text for all packages that `inputs`, the paths of bundled files below `root`, come from. It begins with `subject`. */
+export async function licences(subject, root, inputs) {
   const folders = new Set(inputs.map((path) => path.match(/^(.*node_modules\/(?:@[^/]+\/)?[^/]+)/)?.[1]).filter(Boolean));
   const parts = new Map();
   for (const folder of folders) {
@@ -21,5 +21,5 @@ export async function licences(root, inputs) {
   }
   const ordered = [...parts.keys()].sort().map((key) => parts.get(key).replaceAll('\r\n', '\n'));
   const rule = `\n\n${'='.repeat(80)}\n\n`;
-  return `The desk of Tidings contains the following packages.${rule}${ordered.join(rule)}\n`;
+  return `${subject} the following packages.${rule}${ordered.join(rule)}\n`;
 }
