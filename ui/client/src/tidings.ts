@@ -226,7 +226,7 @@ export class Tidings {
     this.#out();
   }
 
-  /** Ends its connections and timers. */
+  /** Ends its connections and timers. Marks that wait are still sent, as long as the page is open. */
   close(): void {
     this.#isClosed = true;
     this.#keepNow();
