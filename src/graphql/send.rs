@@ -103,6 +103,10 @@ pub struct AnnouncementInput {
     /// other content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators
     /// share theirs; each user has keys of their own.
     pub idempotency_key: Option<String>,
+    /// True: refused with BAD_USER_INPUT while the type's template has flaws on it, as `previewNotification` shows them, which the error
+    /// names. False: sent in any case, and readers see what `content` gives in the place of what fails.
+    #[graphql(default)]
+    pub strict: bool,
 }
 
 /// Something happened to a target.
@@ -126,6 +130,9 @@ pub struct ReminderInput {
     pub expires_at: Option<Instant>,
     /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
+    /// As in `SendAnnouncementInput`.
+    #[graphql(default)]
+    pub strict: bool,
 }
 
 /// Something to say to one user.
@@ -147,6 +154,9 @@ pub struct MessageInput {
     pub expires_at: Option<Instant>,
     /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
+    /// As in `SendAnnouncementInput`.
+    #[graphql(default)]
+    pub strict: bool,
 }
 
 /// One of the three.
@@ -256,19 +266,19 @@ fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
 }
 
 fn translate(input: SendInput) -> crate::error::Result<Input> {
-    let (message_type, addressees, content, sender, (publish_at, expires_at), idempotency_key) = match input {
+    let (message_type, addressees, content, sender, (publish_at, expires_at), (idempotency_key, is_strict)) = match input {
         SendInput::Announcement(of) => {
             let addressees = addressees(of.audience)?;
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
+            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), (of.idempotency_key, of.strict))
         }
         SendInput::Reminder(of) => {
             let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
             let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
+            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), (of.idempotency_key, of.strict))
         }
         SendInput::Message(of) => {
             let addressees = Addressees::Receiver(of.receiver.0);
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
+            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), (of.idempotency_key, of.strict))
         }
     };
     Ok(Input {
@@ -279,6 +289,7 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
         publish_at: publish_at.map(|at| at.0),
         expires_at: expires_at.map(|at| at.0),
         idempotency_key,
+        is_strict,
         past: None,
         raised: None,
         sent_by: None,

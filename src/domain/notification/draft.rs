@@ -8,7 +8,7 @@ use entity::ids::{ActionId, UserId};
 use super::envelope::{Envelope, Recipients, message_type};
 use super::input::{Addressees, Input, Past};
 use super::key::{Key, fingerprint};
-use super::{Audience, Kind, by_keys, grouped};
+use super::{Audience, Kind, by_keys, grouped, strict};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue, action};
@@ -65,11 +65,11 @@ pub(super) async fn prepare(
     (inputs, mut catalogue): (&[Input], Arc<Catalogue>),
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
-    let mut refused = refused(app, &catalogue, inputs);
+    let mut refused = refused_or_flawed(app, tenant, &catalogue, inputs).await?;
     let known = if refused.is_empty() { known(app, tenant, inputs).await? } else { None };
     if known.is_none() {
         catalogue = catalogue::current(app, tenant).await?;
-        refused = self::refused(app, &catalogue, inputs);
+        refused = refused_or_flawed(app, tenant, &catalogue, inputs).await?;
     }
     refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
@@ -84,6 +84,18 @@ pub(super) async fn prepare(
     };
     let drafts = inputs.iter().map(|input| draft(by, input, &catalogue, &named, app.now()));
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
+}
+
+/// What is wrong with inputs in themselves, and with what strict ones show, with the place of each.
+async fn refused_or_flawed(
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    inputs: &[Input],
+) -> Result<Vec<(usize, Error)>> {
+    let mut refused = refused(app, catalogue, inputs);
+    refused.extend(strict::flawed(app, tenant, catalogue, inputs, &refused).await?);
+    Ok(refused)
 }
 
 /// What is wrong with inputs in themselves, with the place of each.

@@ -24,6 +24,8 @@ pub struct Input {
     pub expires_at: Option<Millis>,
     /// Among those of whoever sends.
     pub idempotency_key: Option<String>,
+    /// Refused while its type's template has flaws on it. Strictness is not something else to a key.
+    pub is_strict: bool,
     /// What another system knows of it, where that has sent it already. Another past is not something else to a key.
     pub past: Option<Past>,
     /// Where a rule raises it.
@@ -43,6 +45,7 @@ impl Input {
             publish_at: None,
             expires_at: None,
             idempotency_key: None,
+            is_strict: false,
             past: None,
             raised: None,
             sent_by: None,

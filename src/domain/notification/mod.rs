@@ -21,6 +21,7 @@ mod send;
 mod show;
 mod state;
 mod statement;
+mod strict;
 mod webhook;
 mod write;
 
