@@ -78,16 +78,27 @@ on_every_database! {
 
 /// The four ways to send something, and where its content stands.
 const SENDS: [(&str, &str); 4] = [
-    ("mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendAnnouncement(input: { type: \"order\", sender: \"ben\", \
-      audience: { users: [\"ada\"] }, content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }", "input.content"),
-    ("mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendReminder(input: { type: \"order\", sender: \"ben\", \
-      target: { type: \"item\", externalId: \"7\" }, action: \"like\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }", "input.content"),
-    ("mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendMessage(input: { type: \"order\", sender: \"ben\", \
-      receiver: \"ada\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }", "input.content"),
-    ("mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendNotifications(inputs: [ \
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendAnnouncement(input: { type: \"order\", sender: \"ben\", \
+      audience: { users: [\"ada\"] }, content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+        "input.content",
+    ),
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendReminder(input: { type: \"order\", sender: \"ben\", \
+      target: { type: \"item\", externalId: \"7\" }, action: \"like\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+        "input.content",
+    ),
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendMessage(input: { type: \"order\", sender: \"ben\", \
+      receiver: \"ada\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+        "input.content",
+    ),
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendNotifications(inputs: [ \
       { message: { type: \"order\", sender: \"ben\", receiver: \"ada\", content: { params: { number: 1 } } } }, \
       { message: { type: \"order\", sender: \"ben\", receiver: \"ada\", content: $in, strict: $strict, idempotencyKey: $key } }]) { replayed } }",
-     "inputs[1].message.content"),
+        "inputs[1].message.content",
+    ),
 ];
 
 on_every_database! {
