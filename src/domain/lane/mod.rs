@@ -207,7 +207,12 @@ pub async fn find(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Opt
     Ok(of.one(&app.db.read).await?)
 }
 
-/// The same; `NOT_FOUND` where there is none.
+/// The tenant's lane with this row, of any kind; nothing where there is none.
+pub async fn find_any(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
+    Ok(Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
+}
+
+/// The lane of a kind; `NOT_FOUND` where there is none.
 pub async fn known(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Lane> {
     find(app, tenant, kind, id).await?.ok_or_else(|| none(kind))
 }
