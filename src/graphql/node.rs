@@ -116,7 +116,7 @@ async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
             found.map(|(kind, of)| OutboundDelivery::along(kind, of)).map(Node::OutboundDelivery)
         }
         Kind::Rule | Kind::Lane | Kind::Viewer | Kind::Unsubscribe => None,
-        Kind::Cursor | Kind::Row | Kind::Export => None,
+        Kind::Cursor | Kind::Row | Kind::Export | Kind::AuditPlace => None,
     })
 }
 

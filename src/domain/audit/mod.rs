@@ -20,7 +20,7 @@ use crate::model::actor::Actor;
 
 pub use entity::audit_entry::Subject;
 pub use list::{Filter, page};
-pub use merge::{Page, Place};
+pub use merge::{List, Page, Place};
 
 /// The most acts that are told of one notification.
 const HISTORY: u64 = 20;

@@ -61,11 +61,6 @@ export const EXCEPTIONS = [
     of: ['AuditEntryEdge'],
   },
   {
-    rule: 'relay-arguments',
-    // A log of two sources, which are merged from the newest on.
-    of: ['Query.auditLog'],
-  },
-  {
     rule: 'strict-id-in-types',
     // The federation specification's own, as are its names, and that it describes nothing.
     of: ['_Service'],
