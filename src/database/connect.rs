@@ -12,6 +12,7 @@ use sqlx::{ConnectOptions, pool::PoolOptions};
 use super::Database;
 use super::alone::{file_of, folder_of};
 use super::any::Any;
+use super::encoding;
 use super::pool::Connections;
 use super::pooler;
 use crate::config::DatabaseConfig;
@@ -125,7 +126,9 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
     let options = options.pragma("query_only", "on");
     let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::Sqlite(read.clone()), Any::Sqlite(write), Any::Sqlite(read), Some(&file)))
+    let read = Any::Sqlite(read);
+    encoding::check("DATABASE_URL", &mut read.lend().await?).await?;
+    Ok(Database::over(read.clone(), Any::Sqlite(write), read, Some(&file)))
 }
 
 /// With plans that no value has a say in: a range or a probe of a key each, which is what the statements are written for.
@@ -149,6 +152,7 @@ async fn postgres(config: &DatabaseConfig) -> Result<Database> {
     let shared = Connections::open(options, greeting, config.connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
     let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared));
     pooler::check(config, [aside.lend().await?, shared.lend().await?]).await?;
+    encoding::check(config.setting(), &mut aside.lend().await?).await?;
     Ok(Database::over(shared.clone(), shared, aside, None))
 }
 
@@ -162,7 +166,9 @@ async fn mysql(url: &str, connections: u32) -> Result<Database> {
     let unusable = |cause| unusable("DATABASE_URL", cause);
     let aside = Connections::open(options.clone(), Some(MYSQL), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
     let shared = Connections::open(options, Some(MYSQL), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared), Any::MySql(aside), None))
+    let (aside, shared) = (Any::MySql(aside), Any::MySql(shared));
+    encoding::check("DATABASE_URL", &mut aside.lend().await?).await?;
+    Ok(Database::over(shared.clone(), shared, aside, None))
 }
 
 /// A connection of its own for the migrator, which asks for the ORM's.

@@ -20,6 +20,7 @@ mod alone;
 mod any;
 mod backup;
 mod connect;
+mod encoding;
 mod epoch;
 mod generated;
 mod granted;
