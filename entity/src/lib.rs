@@ -17,6 +17,7 @@ pub mod contact;
 pub mod default_preference;
 pub mod delivery;
 pub mod delivery_rule;
+pub mod departure;
 pub mod digest;
 pub mod dispatch;
 pub mod group_subscription;

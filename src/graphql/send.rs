@@ -18,7 +18,8 @@ pub struct SendQuery;
 
 #[Object]
 impl SendQuery {
-    /// How many users an announcement would be for if it were sent now, whatever they have switched off; for users by name, how many
+    /// How many users an announcement would be for if it were sent now, whatever they have switched off, as `stats.audienceSize` counts them
+    /// afterwards; for users by name, how many
     /// different ones, also those of whom the tenant has never heard. A million of users, or of members of groups, are counted at the
     /// most: `exact` is false where there may be more. Fails where a send to this audience would. SERVICE, ADMIN.
     async fn audience_size(
@@ -266,21 +267,43 @@ fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
 }
 
 fn translate(input: SendInput) -> crate::error::Result<Input> {
-    let (message_type, addressees, content, sender, (publish_at, expires_at), (idempotency_key, is_strict)) = match input {
-        SendInput::Announcement(of) => {
-            let addressees = addressees(of.audience)?;
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), (of.idempotency_key, of.strict))
-        }
-        SendInput::Reminder(of) => {
-            let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
-            let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), (of.idempotency_key, of.strict))
-        }
-        SendInput::Message(of) => {
-            let addressees = Addressees::Receiver(of.receiver.0);
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), (of.idempotency_key, of.strict))
-        }
-    };
+    let (message_type, addressees, content, sender, (publish_at, expires_at), (idempotency_key, is_strict)) =
+        match input {
+            SendInput::Announcement(of) => {
+                let addressees = addressees(of.audience)?;
+                (
+                    of.r#type,
+                    addressees,
+                    of.content,
+                    of.sender,
+                    (of.publish_at, of.expires_at),
+                    (of.idempotency_key, of.strict),
+                )
+            }
+            SendInput::Reminder(of) => {
+                let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
+                let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
+                (
+                    of.r#type,
+                    addressees,
+                    of.content,
+                    of.sender,
+                    (of.publish_at, of.expires_at),
+                    (of.idempotency_key, of.strict),
+                )
+            }
+            SendInput::Message(of) => {
+                let addressees = Addressees::Receiver(of.receiver.0);
+                (
+                    of.r#type,
+                    addressees,
+                    of.content,
+                    of.sender,
+                    (of.publish_at, of.expires_at),
+                    (of.idempotency_key, of.strict),
+                )
+            }
+        };
     Ok(Input {
         message_type,
         addressees,

@@ -21,6 +21,7 @@ use super::statement::unheard;
 use crate::app::App;
 use crate::database::Transaction;
 use crate::domain::inbox::sync;
+use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
@@ -145,6 +146,7 @@ pub(super) async fn cease(
     if !unheard.is_empty() {
         sync::within(txn, tenant, &unheard, now).await?;
     }
+    tally::departing(txn, tenant, users, channels).await?;
     let mut removed_count = 0;
     for &channel in channels {
         let present = Vec::from_iter(listeners(txn, channel, users).await?);

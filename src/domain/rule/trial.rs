@@ -1,6 +1,6 @@
 //! What a rule would do, without doing any of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use entity::ids::ChannelId;
 use entity::prelude::*;
@@ -178,7 +178,7 @@ async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> R
     let db = &app.db.read;
     match addressees {
         Addressees::Everyone => Ok(Users::of_tenant(tenant.id).count_rows(db).await?),
-        Addressees::Users(ids) => i64::try_from(ids.len()).map_err(Error::internal),
+        Addressees::Users(ids) => i64::try_from(ids.iter().collect::<HashSet<_>>().len()).map_err(Error::internal),
         Addressees::Receiver(_) => Ok(1),
         Addressees::Groups(codes) => {
             let groups = channel::named_groups(db, tenant, codes).await?;
