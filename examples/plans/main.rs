@@ -3,7 +3,8 @@
 //! Fills an empty database (`cargo run --release --example plans -- <DATABASE_URL>`) with two users: one with a hundred
 //! items and three subscriptions, one with thirty thousand items (ten thousand of them unread) and five thousand
 //! subscriptions, and a log of which most is not for them. Then does what a reader does, takes down the statements, and
-//! prints for each its plan and the median of its times for both users. The output is Markdown.
+//! prints for each its plan and the median of its times for both users. The output is Markdown. With `fresh` behind the URL the tables have no
+//! statistics but what the database makes by itself.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
 mod explain;

@@ -16,6 +16,7 @@ pub mod outbound;
 pub mod overview;
 pub mod preference;
 pub mod privacy;
+pub mod probe;
 pub mod push;
 pub mod rule;
 pub mod tally;

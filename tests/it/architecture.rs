@@ -28,6 +28,7 @@ const FLOORS: [&[&str]; 14] = [
 const NOUNS: [&str; 24] = [
     "tenant",
     "catalogue",
+    "probe",
     "wants",
     "tally",
     "user",

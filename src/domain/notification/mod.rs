@@ -130,9 +130,8 @@ fn raised(rule: Option<String>, key: Option<&str>) -> Result<Option<Raised>> {
 async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {
-        let some = Notifications::of_tenant(tenant.id).filter(Column::IdempotencyKey.among(db, keys)).select_only();
-        let some = some.columns([Column::IdempotencyKey, Column::Id, Column::Fingerprint]);
-        found.extend(some.into_tuple::<(String, i64, i64)>().all(db).await?);
+        let some = statement::with_keys(db, tenant, keys).rows::<statement::Keyed>(db).await?;
+        found.extend(some.into_iter().map(|of| (of.idempotency_key, of.id, of.fingerprint)));
     }
     Ok(found)
 }

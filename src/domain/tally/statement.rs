@@ -22,7 +22,7 @@ pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (af
     push_published(&mut sql, |sql| {
         sql.push("u.tenant_id");
     });
-    sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
+    sql.push(" AND u.tenant_id + 0 = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
     sql
 }
 

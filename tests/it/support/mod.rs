@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use chrono::{DateTime, TimeDelta, Utc};
-use sea_orm::ConnectionTrait;
+use sea_orm::{ConnectionTrait, Statement};
 use tidings::app::App;
 use tidings::auth::Role;
 use tidings::clock::Clock;
@@ -69,6 +69,7 @@ pub struct TestApp {
     pub routes: Router,
     statements: Arc<AtomicUsize>,
     texts: Arc<Mutex<HashSet<String>>>,
+    recorded: Arc<Mutex<Option<Vec<Statement>>>>,
     panic_at: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -126,6 +127,8 @@ impl TestApp {
         let counter = statements.clone();
         let texts = Arc::<Mutex<HashSet<String>>>::default();
         let seen = texts.clone();
+        let recorded = Arc::<Mutex<Option<Vec<Statement>>>>::default();
+        let record = recorded.clone();
         let panic_at = Arc::<Mutex<Option<&'static str>>>::default();
         let panics = panic_at.clone();
         db.observe(move |info| {
@@ -134,13 +137,14 @@ impl TestApp {
             assert!(part.is_none(), "the test wants whoever asks this to panic");
             if !BACKGROUND.iter().any(|part| text.contains(part)) {
                 counter.fetch_add(1, Ordering::SeqCst);
+                record.lock().unwrap().iter_mut().for_each(|all| all.push(info.statement.clone()));
                 seen.lock().unwrap().insert(text);
             }
         });
         let app = App::over(db, config, clock).await.expect("the server starts");
         let live = Arc::<Live>::default();
         let routes = Server::new(app.clone(), live.clone()).routes();
-        Self { app, live, routes, statements, texts, panic_at }
+        Self { app, live, routes, statements, texts, recorded, panic_at }
     }
 
     /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
@@ -199,6 +203,13 @@ impl TestApp {
     /// The texts of all statements so far, without quotes and values.
     pub fn texts(&self) -> HashSet<String> {
         self.texts.lock().unwrap().clone()
+    }
+
+    /// The statements that `work` takes, with their values.
+    pub async fn recorded(&self, work: impl Future<Output = ()>) -> Vec<Statement> {
+        *self.recorded.lock().unwrap() = Some(Vec::new());
+        work.await;
+        self.recorded.lock().unwrap().take().unwrap_or_default()
     }
 
     /// How many statements `work` takes.
