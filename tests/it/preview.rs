@@ -85,7 +85,7 @@ const SENDS: [(&str, &str); 4] = [
     ),
     (
         "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendReminder(input: { type: \"order\", sender: \"ben\", \
-      target: { type: \"item\", externalId: \"7\" }, action: \"like\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+      target: { type: \"doc\", externalId: \"7\" }, action: \"like\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
         "input.content",
     ),
     (

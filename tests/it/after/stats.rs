@@ -178,7 +178,7 @@ on_every_database! {
         }
         assert_eq!(counted, expected.map(|(title, stats)| (title, stats.to_owned())));
         let left = entity::departure::Entity::find().all(&app.app.db.read).await.unwrap();
-        assert_eq!(left, [], "what is counted is not kept");
+        assert!(left.is_empty(), "what is counted is not kept: {left:?}");
     }
 
     async fn an_announcement_to_everyone_is_for_who_was_there_and_for_as_many_as_it_reached(app) {
