@@ -30,6 +30,8 @@ pub enum Subject {
     Rule = 8,
     /// A webhook endpoint: its number.
     Endpoint = 9,
+    /// A target type: its code.
+    TargetType = 10,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]

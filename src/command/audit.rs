@@ -84,6 +84,7 @@ fn line(of: &Entry, subject: Option<&str>) -> String {
         Subject::ViewCode => "viewCode",
         Subject::Rule => "rule",
         Subject::Endpoint => "endpoint",
+        Subject::TargetType => "targetType",
     };
     let line = json!({
         "at": calendar(of.at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true),

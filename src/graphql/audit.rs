@@ -65,7 +65,7 @@ impl From<Actor> for AuditActor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "Subject")]
 pub enum AuditSubject {
-    /// What all of the tenant have in common: defaults, mail, WeChat, Web Push, deliveries that were sent again.
+    /// What all of the tenant have in common: defaults, the follow policy, mail, WeChat, Web Push, deliveries that were sent again.
     Tenant,
     /// A user, by the partner's own id.
     User,
@@ -85,6 +85,8 @@ pub enum AuditSubject {
     Rule,
     /// A webhook endpoint, by the `id` of the `WebhookEndpoint`.
     Endpoint,
+    /// A target type, by its code.
+    TargetType,
 }
 
 /// Something that a service or an operator did.

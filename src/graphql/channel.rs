@@ -218,7 +218,8 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any user or group.
+    /// Subscribes to actions on a target, from now on. SERVICE and ADMIN for any user or group; USER for themselves where the target's type
+    /// is `OPEN` (`saveTargetType`), and otherwise `FORBIDDEN`.
     /// `CONFLICT` where a user would then have more than 20,000 subscriptions, follows and groups together.
     async fn subscribe_topic(
         &self,
@@ -232,7 +233,8 @@ impl SubscribeMutation {
             let actions = channel::resolve_actions(call.app, call.tenant, input.what.into()).await;
             let actions = actions.map_err(|error| error.within("what"))?;
             let many = actions.len();
-            let subscribing = channel::subscribe(call.app, call.tenant, listener, &target, actions).boxed();
+            let subscribing =
+                channel::subscribe(call.app, call.tenant, call.on_behalf(), listener, &target, actions).boxed();
             call.making(ctx, many, subscribing).await.map(|done| (listener, done))
         };
         let (listener, done) = done.await.map_err(|error| error.within("input"))?;
@@ -282,8 +284,8 @@ impl SubscribeMutation {
         })
     }
 
-    /// The follower hears of what `user` does from now on: reminders with that user as their sender. `CONFLICT` as with
-    /// `subscribeTopic`.
+    /// The follower hears of what `user` does from now on: reminders with that user as their sender. SERVICE and ADMIN for any user; USER for
+    /// themselves where follows are `OPEN` (`saveFollowPolicy`), and otherwise `FORBIDDEN`. `CONFLICT` as with `subscribeTopic`.
     async fn follow_user(
         &self,
         ctx: &Context<'_>,
@@ -293,11 +295,8 @@ impl SubscribeMutation {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[follower]);
-        let following = async {
-            let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-            channel::follow(call.app, call.tenant, follower, actor).await.map(|()| actor)
-        };
-        let actor = call.making(ctx, 1, following.boxed()).await?;
+        let following = channel::follow(call.app, call.tenant, call.on_behalf(), follower, &user).boxed();
+        let actor = call.making(ctx, 1, following).await?;
         Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
 

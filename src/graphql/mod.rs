@@ -60,6 +60,7 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::database::{Act, Party};
 use crate::domain::live::Live;
+use crate::domain::notification::SearchBudget;
 use crate::error::Error;
 use admission::Admission;
 pub use admission::{Admitted, Allowance, Bucket};
@@ -79,6 +80,7 @@ pub struct Query(
     account::AccountQuery,
     user::UserQuery,
     catalogue::CatalogueQuery,
+    catalogue::TargetTypeQuery,
     preview::PreviewQuery,
     preference::PreferenceQuery,
     group::GroupQuery,
@@ -111,6 +113,7 @@ pub struct Mutation(
     mark::MarkMutation,
     view::ViewMutation,
     catalogue::CatalogueMutation,
+    catalogue::TargetTypeMutation,
     user::UserMutation,
     privacy::PrivacyMutation,
     rule::RuleMutation,
@@ -231,7 +234,10 @@ impl Schema {
         let Admitted { request, operation, document, mut flight } = admitted;
         let party = viewer.as_ref().map_or_else(|| Party::tenant(0), Viewer::party);
         let budget = self.budget(viewer.as_ref());
-        let request = with(request, document, viewer).data(Entities::default()).data(budget.clone());
+        let request = with(request, document, viewer)
+            .data(Entities::default())
+            .data(SearchBudget::default())
+            .data(budget.clone());
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         if operation.kind == OperationType::Mutation {
             let library = self.library.clone();

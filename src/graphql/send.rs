@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
 use serde_json::Value;
 
+use super::admission::Rates;
 use super::channel::TargetInput;
 use super::context::{Call, STAFF};
 use super::notification::Notification;
@@ -31,6 +32,9 @@ impl SendQuery {
         Ok(Count { count: int(size.users), exact: size.is_exact })
     }
 }
+
+/// Bytes of what a user sends that count as one operation of their rate.
+const COUNTED_BYTES: usize = 1024;
 
 /// What came of a send.
 #[derive(SimpleObject)]
@@ -184,7 +188,8 @@ impl SendMutation {
         send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await
     }
 
-    /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`), of types
+    /// with `usersMaySend`, with a path as the link. Each whole KiB of what a user sends counts as one operation more.
     async fn send_message(
         &self,
         ctx: &Context<'_>,
@@ -201,7 +206,12 @@ impl SendMutation {
             }
             input.sender = Some(ID(call.viewer.sub.clone()));
         }
-        send_one(call, SendInput::Message(input)).await
+        let input = translate(SendInput::Message(input)).map_err(|error| error.within("input"))?;
+        if call.viewer.role == Role::User {
+            let operations = input.content.bytes() / COUNTED_BYTES;
+            ctx.data_unchecked::<Rates>().take(call.app, Some(call.viewer), operations).await?;
+        }
+        send_translated(call, input).await
     }
 
     /// Up to 1,000 at once, in one transaction: all or nothing. SERVICE, ADMIN.
@@ -229,7 +239,10 @@ fn variant(input: &SendInput) -> &'static str {
 }
 
 async fn send_one(call: Call<'_>, input: SendInput) -> Result<SendPayload> {
-    let input = translate(input).map_err(|error| error.within("input"))?;
+    send_translated(call, translate(input).map_err(|error| error.within("input"))?).await
+}
+
+async fn send_translated(call: Call<'_>, input: Input) -> Result<SendPayload> {
     let sent = send(call, vec![input], |_| "input".into()).await?.pop();
     Ok(sent.ok_or_else(|| Error::internal("a send came to nothing"))?)
 }

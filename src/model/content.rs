@@ -54,6 +54,13 @@ impl Content {
         Ok(())
     }
 
+    /// How many bytes it has, with its JSON as text.
+    pub fn bytes(&self) -> usize {
+        let texts = [&self.title, &self.body, &self.link].into_iter().flatten().map(String::len);
+        let values = [&self.params, &self.data].into_iter().flatten().map(|json| json.to_string().len());
+        texts.chain(values).sum()
+    }
+
     /// With a change made to it.
     #[must_use]
     pub fn changed(self, change: ContentChange) -> Self {

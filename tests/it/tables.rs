@@ -19,6 +19,7 @@ where
 on_every_database! {
     async fn every_entity_reads_its_table(app) {
         tidings::demo::fill(&app.app).await.unwrap();
+        app.by_hand("INSERT INTO ended_session (id, expires_at) VALUES ('x', 1)").await;
         app.admin().define_type("direct").await;
         app.service().message("direct", "ada", "hello").await;
         app.user("ada").mark("markRead", serde_json::json!({ "matching": {} })).await;
@@ -106,6 +107,8 @@ on_every_database! {
             reads::<entity::delivery::Entity>(app).await,
             reads::<entity::webhook_batch::Entity>(app).await,
             reads::<entity::audit_entry::Entity>(app).await,
+            reads::<entity::target_type::Entity>(app).await,
+            reads::<entity::ended_session::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }

@@ -45,6 +45,7 @@ const SEND: &str = "mutation($i: [SendNotificationInput!]!) { sendNotifications(
 const MESSAGE: &str = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { notification { id } } }";
 const ANNOUNCE: &str = "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { notification { id } } }";
 const REMIND: &str = "mutation($i: SendReminderInput!) { sendReminder(input: $i) { notification { id } } }";
+const OPEN: &str = "mutation { saveTargetType(code: \"document\", subscriptionPolicy: OPEN) { code } }";
 const SUBSCRIBE: &str = "mutation($i: SubscribeTopicInput!) { subscribeTopic(input: $i) { __typename } }";
 
 const UNREAD: &str = "{ viewer { inbox(first: 40, filter: { read: false }) { edges { cursor node { id title isRead } } \
@@ -97,6 +98,7 @@ impl Work {
     pub async fn sends(&self) -> Result<()> {
         let message = |place| by_service(MESSAGE, &json!({ "i": message(place * 7) }));
         self.press("messages", 1.0, (0..5 * USERS).map(message)).await?;
+        self.once(&by_admin(OPEN, &Value::Null)).await?;
         let subscribe = |place| {
             let input = json!({ "target": target(place / 7), "what": { "actions": ["comment"] } });
             ask(&user(place), Role::User, SUBSCRIBE, &json!({ "i": input }))

@@ -210,6 +210,9 @@ inputs! {
         /// Users cannot switch it off, neither by type nor by action.
         #[serde(skip_serializing_if = "Option::is_none")]
         mandatory: Option<bool>,
+        /// Users may send messages of it to each other, where the server lets the tenant's users. Not together with `mandatory`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        users_may_send: Option<bool>,
         /// How its items come to be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         read_policy: Option<ReadPolicy>,

@@ -75,7 +75,7 @@ impl Brought {
 /// What is wrong with messages in themselves, with the place of each.
 pub async fn unfit(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<(usize, Error)>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    Ok(refused(app, &catalogue, inputs))
+    Ok(refused(app, By::Partner, &catalogue, inputs))
 }
 
 /// What earlier messages of a file would have been sent under, and what they say: hashes, for there may be millions.

@@ -11,7 +11,7 @@ use super::key::{Key, fingerprint};
 use super::{Audience, Kind, by_keys, grouped};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::catalogue::{self, Catalogue, action};
+use crate::domain::catalogue::{self, Catalogue, MessageType, action};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
@@ -65,11 +65,11 @@ pub(super) async fn prepare(
     (inputs, mut catalogue): (&[Input], Arc<Catalogue>),
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
-    let mut refused = refused(app, &catalogue, inputs);
+    let mut refused = refused(app, by, &catalogue, inputs);
     let known = if refused.is_empty() { known(app, tenant, inputs).await? } else { None };
     if known.is_none() {
         catalogue = catalogue::current(app, tenant).await?;
-        refused = self::refused(app, &catalogue, inputs);
+        refused = self::refused(app, by, &catalogue, inputs);
     }
     refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
@@ -87,8 +87,8 @@ pub(super) async fn prepare(
 }
 
 /// What is wrong with inputs in themselves, with the place of each.
-pub(super) fn refused(app: &App, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
-    let checked = inputs.iter().map(|input| check_input(input, catalogue, app.now())).enumerate();
+pub(super) fn refused(app: &App, by: By<'_>, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
+    let checked = inputs.iter().map(|input| check_input(by, input, catalogue, app.now())).enumerate();
     checked.filter_map(|(place, checked)| Some((place, checked.err()?))).collect()
 }
 
@@ -147,8 +147,11 @@ impl Draft {
     }
 }
 
-fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
+fn check_input(by: By<'_>, input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
     let kind = message_type(catalogue, &input.message_type)?;
+    if matches!(by, By::User(_)) {
+        check_user_input(input, &kind)?;
+    }
     input.content.check(&kind).map_err(|error| error.within("content"))?;
     if let Some(sender) = &input.sender {
         check::code("sender", sender)?;
@@ -161,6 +164,23 @@ fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> 
         past.check(now)?;
     }
     check_addressees(&input.addressees)
+}
+
+/// Users send what other users can switch off, and lead nobody out of the partner's pages.
+fn check_user_input(input: &Input, kind: &MessageType) -> Result<()> {
+    if !kind.users_may_send || kind.mandatory {
+        let message = format!(
+            "users cannot send messages of the type {:?}: have your backend send it, or an operator save the type with usersMaySend",
+            kind.code
+        );
+        return Err(Error::Forbidden(message));
+    }
+    match &input.content.link {
+        Some(link) if !link.starts_with('/') => {
+            Err(Error::bad_input("content.link", "must be a path where users send, for a URL leads out of your pages"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What expires must be published before.

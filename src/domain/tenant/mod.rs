@@ -7,6 +7,7 @@ use std::sync::Arc;
 use entity::channel;
 use entity::ids::{ChannelId, Seq, TenantId};
 use entity::prelude::*;
+use entity::target_type::SubscriptionPolicy;
 use entity::tenant::{self, Column};
 use futures_util::FutureExt;
 use tokio::time::timeout;
@@ -88,6 +89,21 @@ pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i6
     let (erased_count, last_seq, version) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
     tenant.saw_erased(erased_count);
     Ok((last_seq, version))
+}
+
+/// What of the catalogue stands in the tenant's row.
+#[derive(Clone, Copy, Debug)]
+pub struct CatalogueHead {
+    pub version: i64,
+    pub follow_policy: SubscriptionPolicy,
+}
+
+/// What of the catalogue stands in the tenant's row, as it is now.
+pub async fn catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<CatalogueHead> {
+    let head = tenant::Entity::of_tenant(tenant.id).select_only();
+    let head = head.columns([Column::CatalogueVersion, Column::FollowPolicy]).into_tuple().one(db).await?;
+    let (version, follow_policy) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    Ok(CatalogueHead { version, follow_policy })
 }
 
 /// What goes wrong for tenants where something is done for one after the other: the others' turn comes all the same.

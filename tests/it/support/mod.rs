@@ -70,6 +70,8 @@ pub struct TestApp {
     statements: Arc<AtomicUsize>,
     texts: Arc<Mutex<HashSet<String>>>,
     panic_at: Arc<Mutex<Option<&'static str>>>,
+    /// Tenants and their target types that are open to users; of no type, tenants whose users may follow each other.
+    opened: Mutex<HashSet<(String, String)>>,
 }
 
 /// Runs a test on a kind of database, if it is at hand.
@@ -140,7 +142,7 @@ impl TestApp {
         let app = App::over(db, config, clock).await.expect("the server starts");
         let live = Arc::<Live>::default();
         let routes = Server::new(app.clone(), live.clone()).routes();
-        Self { app, live, routes, statements, texts, panic_at }
+        Self { app, live, routes, statements, texts, panic_at, opened: Mutex::default() }
     }
 
     /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
@@ -194,6 +196,37 @@ impl TestApp {
         let txn = self.app.db.begin().await.unwrap();
         txn.execute_unprepared(statement).await.unwrap();
         txn.commit().await.unwrap();
+    }
+
+    /// Opens to users what one of theirs is about to subscribe to, or to follow, once.
+    async fn open_to_users(&self, tenant: &str, query: &str, variables: &serde_json::Value) {
+        let mut wanted = HashSet::new();
+        if query.contains("followUser(") {
+            wanted.insert(String::new());
+        }
+        if query.contains("subscribeTopic(") {
+            wanted.extend(
+                query.split("target: { type: \"").skip(1).filter_map(|of| Some(of.split_once('"')?.0.to_owned())),
+            );
+            let mut values: Vec<&serde_json::Value> = vec![variables];
+            while let Some(value) = values.pop() {
+                wanted
+                    .extend(value["type"].as_str().filter(|_| value["externalId"].is_string()).map(ToOwned::to_owned));
+                values.extend(value.as_object().into_iter().flat_map(serde_json::Map::values));
+            }
+        }
+        wanted.retain(|of| self.opened.lock().unwrap().insert((tenant.to_owned(), of.clone())));
+        for code in wanted {
+            use tidings::domain::catalogue::{SubscriptionPolicy, TargetType, save_follow_policy, save_target_type};
+            let (app, subscription_policy) = (&self.app, SubscriptionPolicy::Open);
+            let tenant = tidings::domain::tenant::named(app, tenant).await.unwrap();
+            if code.is_empty() {
+                save_follow_policy(app, &tenant, subscription_policy).await.unwrap();
+            } else {
+                // A code that is none is refused by whatever it is opened for.
+                let _ = save_target_type(app, &tenant, &TargetType { code, subscription_policy }).await;
+            }
+        }
     }
 
     /// The texts of all statements so far, without quotes and values.

@@ -177,6 +177,8 @@ class MessageTypeInput(BaseModel):
     "At least 1. Counts for what is published afterwards."
     ui: Optional[Any] = None
     "For user interfaces, untouched; 4 KiB of JSON at most."
+    users_may_send: Optional[bool] = Field(alias="usersMaySend", default=False)
+    "Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).\nTheir links must be paths; what its template makes of `params` is theirs to choose, too. Not together with `mandatory`."
 
 
 class NotificationAudienceInput(BaseModel):
