@@ -6,6 +6,7 @@ pub mod catalogue;
 pub mod channel;
 pub mod chore;
 pub mod dispatch;
+pub mod ended_session;
 pub mod inbox;
 pub mod job;
 pub mod lane;

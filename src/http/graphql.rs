@@ -13,9 +13,9 @@ use super::caller::unknown;
 use super::request::Asked;
 use super::serve::Line;
 use super::server::Server;
+use super::session::Pass;
 use super::tag::{is_among, not_modified, tagged};
 use super::{events, socket};
-use crate::auth::Claims;
 use crate::error::Error;
 use crate::graphql::{Admitted, Known, Poll, Viewer};
 use crate::model::fingerprint::fingerprint;
@@ -110,7 +110,7 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
 async fn polled(
     server: &Server,
     media: &'static str,
-    (caller, mut admitted): (Option<(Viewer, Claims)>, Admitted),
+    (caller, mut admitted): (Option<(Viewer, Pass)>, Admitted),
     poll: &Poll,
     method: &Method,
 ) -> Response {
@@ -139,16 +139,11 @@ async fn polled(
 }
 
 /// One answer, or a stream of them where that is what the client takes.
-async fn execute(
-    server: &Server,
-    media: &'static str,
-    caller: Option<(Viewer, Claims)>,
-    admitted: Admitted,
-) -> Response {
+async fn execute(server: &Server, media: &'static str, caller: Option<(Viewer, Pass)>, admitted: Admitted) -> Response {
     match caller {
-        Some((viewer, claims)) if media == EVENTS => {
+        Some((viewer, pass)) if media == EVENTS => {
             match server.sessions.place().and_then(|place| place.taken(&viewer)) {
-                Ok(session) => events::answer(server, (viewer, claims), session, admitted),
+                Ok(session) => events::answer(server, (viewer, pass), session, admitted),
                 Err(error) => unknown(media, &error),
             }
         }

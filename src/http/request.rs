@@ -16,7 +16,8 @@ use super::answer::{JSON, media, not_acceptable, refusal};
 use super::caller::{counted, origin};
 use super::serve::Line;
 use super::server::Server;
-use crate::auth::{Claims, Role};
+use super::session::Pass;
+use crate::auth::Role;
 use crate::error::{Error, Result};
 use crate::graphql::Viewer;
 
@@ -40,7 +41,7 @@ pub struct Asked {
     /// The media type of its answer.
     pub media: &'static str,
     /// Nobody where the schema is public and no token was sent.
-    pub caller: Option<(Viewer, Claims)>,
+    pub caller: Option<(Viewer, Pass)>,
     /// Not looked at yet.
     pub request: Request,
     /// All that was said: the body, or what stands in the address.

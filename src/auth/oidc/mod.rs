@@ -1,7 +1,7 @@
 //! How people sign in who have no token: OpenID Connect (Core 1.0), by authorization code with PKCE (RFC 7636).
 //!
 //! What has to be remembered between two requests is in cookies of the browser, sealed with a key that comes from `TIDINGS_SECRET`. So any
-//! node takes the next request, and nothing is stored.
+//! node takes the next request. Stored are only the sessions that end before they are over (`domain::ended_session`).
 
 mod person;
 mod provider;
@@ -46,6 +46,8 @@ impl Debug for SignIn {
 /// What stands in a session's cookie.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
+    /// Random, by which it can be ended.
+    pub id: String,
     /// Who they are, as in a token.
     #[serde(flatten)]
     pub claims: Claims,
@@ -178,11 +180,11 @@ impl SignIn {
         let seconds = i64::from(self.config.session_hours) * 60 * 60;
         let claims = Claims { tenant, sub, role, exp: now.timestamp() + seconds, scope: None };
         let hint = (id_token.len() <= HINT_BYTES).then(|| self.close(Kind::Hint, &Hint { id_token }));
-        let session = self.close(Kind::Session, &Session { claims, name })?;
+        let session = self.close(Kind::Session, &Session { id: random()?, claims, name })?;
         Ok(Finished { to, session, hint: hint.transpose()?, seconds })
     }
 
-    /// What the content of a session's cookie says, while the session lasts.
+    /// What the content of a session's cookie says, until the session is over. Its user may have ended it before.
     pub fn session(&self, sealed: &str, now: DateTime<Utc>) -> Option<Session> {
         let session = self.seals.open::<Session>(Kind::Session, sealed)?;
         (session.claims.exp > now.timestamp()).then_some(session)

@@ -21,6 +21,7 @@ use super::asset::ALWAYS;
 use super::server::Server;
 use crate::auth::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
 use crate::clock::calendar;
+use crate::domain::ended_session;
 use crate::error::{Error, Result};
 use cookie::Cookie;
 
@@ -48,12 +49,19 @@ pub fn routes() -> Router<Server> {
 
 /// Whether people can sign in, and who has.
 async fn show(State(server): State<Server>, headers: HeaderMap) -> Response {
-    let session = shown::session(&server, &headers).as_ref().map(told);
+    let session = match shown::session(&server, &headers) {
+        Some(session) => match shown::lasting(&server, session).await {
+            Ok(session) => Some(told(&session)),
+            Err(Error::Unauthenticated(_)) => None,
+            Err(error) => return unavailable(&error),
+        },
+        None => None,
+    };
     let answer = json!({ "signIn": server.app.sign_in.is_some(), "session": session });
     (PRIVATE, ALWAYS, Json(answer)).into_response()
 }
 
-fn told(Session { claims, name }: &Session) -> Value {
+fn told(Session { claims, name, .. }: &Session) -> Value {
     let expires_at = calendar(claims.exp.saturating_mul(1000)).to_rfc3339_opts(SecondsFormat::Secs, true);
     let (tenant, role, sub) = (&claims.tenant, claims.role, &claims.sub);
     json!({ "tenant": tenant, "role": role, "sub": sub, "name": name, "expiresAt": expires_at })
@@ -97,12 +105,18 @@ async fn finish(State(server): State<Server>, Query(returned): Query<Returned>, 
     }
 }
 
-/// Ends the session, and says where to go next: to the provider, whose own session then ends, or back to the desk.
+/// Ends the session on all nodes, and says where to go next: to the provider, whose own session then ends, or back to the desk.
 async fn end(State(server): State<Server>, headers: HeaderMap) -> Response {
     let Some(sign_in) = &server.app.sign_in else { return StatusCode::NOT_FOUND.into_response() };
     let public = sign_in.public();
     if let Err(error) = shown::is_meant(&headers, public) {
         return refusal(JSON, StatusCode::FORBIDDEN, &error);
+    }
+    // The cookies stay where the session cannot be ended, so that their user can try again.
+    if let Some(session) = shown::session(&server, &headers)
+        && let Err(error) = ended_session::end(&server.app, &session).await
+    {
+        return unavailable(&error);
     }
     let hint = Cookie::Hint.read(&headers, public);
     let provider = sign_in.end(hint.as_deref(), calendar(server.app.now())).await;
@@ -150,6 +164,10 @@ fn kept<const N: usize>(cookies: [Result<HeaderValue>; N], answer: Response) -> 
         }
         Err(error) => failed(&error),
     }
+}
+
+fn unavailable(error: &Error) -> Response {
+    refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, error)
 }
 
 fn failed(error: &Error) -> Response {

@@ -34,7 +34,7 @@ use super::answer::{JSON, described, refusal};
 use super::caller::{Shown, by_socket, origin};
 use super::serve::Line;
 use super::server::Server;
-use super::session::{Place, left};
+use super::session::Place;
 use super::{cors, observe};
 use crate::domain::live::without_news;
 use crate::error::{Error, Result};
@@ -222,7 +222,8 @@ impl Connection {
                 Next::Woken => match self.client {
                     _ if self.limit(begin_by) > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
-                    Some(_) => end(Close::Forbidden, "the token has expired"),
+                    // Boxed as well.
+                    Some(_) => Box::pin(self.look_again()).await,
                 },
                 Next::Stopped => end(Close::ServiceRestart, "the server is restarting"),
             };
@@ -326,16 +327,27 @@ impl Connection {
         }
     }
 
+    /// A client whose time is up stays where that was the time until another look.
+    async fn look_again(&mut self) -> Result<(), Ending> {
+        match &mut self.client {
+            Some(client) if client.pass.counts(&self.server.app).await => {
+                client.stay(&self.server.app, client.pass.clone());
+                Ok(())
+            }
+            Some(client) => end(Close::Forbidden, client.pass.ended()),
+            None => Ok(()),
+        }
+    }
+
     /// A client that shows a newer token of its user may stay longer.
     async fn renew(&mut self, token: String) -> Result<(), Ending> {
-        let (viewer, claims) = check(&self.server, Shown::Token(token)).await?;
-        let expires_at = Instant::now() + left(&self.server.app, &claims);
+        let (viewer, pass) = check(&self.server, Shown::Token(token)).await?;
         let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let own = &client.viewer;
         if own.who() != viewer.who() {
             return end(Close::Forbidden, "the token is somebody else's");
         }
-        client.expires_at = expires_at;
+        client.stay(&self.server.app, pass);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::action;
 use crate::domain::tenant::{self, Failures, Tenant};
-use crate::domain::{audit, channel, lane, tally, user, view, webhook};
+use crate::domain::{audit, channel, ended_session, lane, tally, user, view, webhook};
 use crate::error::{Error, Result};
 
 /// Rows of one transaction.
@@ -72,6 +72,7 @@ async fn swept(app: &App) -> Result<Swept> {
     let old = Old { published: now - app.config.retention_millis(), expired: now - CLOCKS };
     // Of what is old, nothing is counted any more from here on.
     tally::settle_all(app).await?;
+    ended_session::sweep(app, old.expired).await?;
     let mut swept = Swept::default();
     let tenants = Head::find().select_only().column(Column::Id).order_by_asc(Column::Id).into_tuple::<TenantId>();
     let mut failures = Failures::default();
