@@ -1,5 +1,6 @@
 //! Pools set up for each database as Tidings needs them.
 
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -122,11 +123,40 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         }
         other => other.into(),
     };
+    keep_private(&file, url.contains("mode=rwc"));
     let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
     let options = options.pragma("query_only", "on");
     let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
     Ok(Database::over(Any::Sqlite(read.clone()), Any::Sqlite(write), Any::Sqlite(read), Some(&file)))
 }
+
+/// Lets the file's owner alone read and write it, and what SQLite has beside it, which takes over the file's mode: all tenants'
+/// notifications are in there. Makes the file where SQLite is to make it. What cannot be done is told, and SQLite tells what it cannot use.
+#[cfg(unix)]
+fn keep_private(file: &Path, is_made: bool) {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    if is_made && !file.exists() {
+        let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let mut path = file.as_os_str().to_owned();
+        path.push(suffix);
+        let path = Path::new(&path);
+        let Ok(metadata) = path.metadata() else { continue };
+        let mode = metadata.permissions().mode();
+        if !metadata.is_file() || mode & 0o077 == 0 {
+            continue;
+        }
+        let shown = path.display();
+        match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o700)) {
+            Ok(()) => tracing::warn!("others could read {shown}: it is its owner's alone now"),
+            Err(error) => tracing::warn!("others can read {shown}, and that cannot be changed: {error}"),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_private(_file: &Path, _is_made: bool) {}
 
 /// With plans that no value has a say in: a range or a probe of a key each, which is what the statements are written for.
 ///
