@@ -128,7 +128,8 @@ impl SentQuery {
 
     /// What was sent or is scheduled, newest first: as it was handed in, and where the filter is about a time, as it was published. 20
     /// where neither `first` nor `last` is given. A page that is filtered, but by a target or by times alone, looks at 10,000
-    /// notifications: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`). ADMIN, SERVICE.
+    /// notifications: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`). All pages of one request
+    /// that are filtered by `text` look at 10,000 titles together; one for which nothing is left is an error. ADMIN, SERVICE.
     async fn sent_notifications(
         &self,
         ctx: &Context<'_>,
@@ -145,7 +146,7 @@ impl SentQuery {
         let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
         let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
         let filter = filter.map(Into::into).unwrap_or_default();
-        let page = notification::page(call.app, call.tenant, &filter, slice).await?;
+        let page = notification::page(call.app, call.tenant, &filter, slice, ctx.data_unchecked()).await?;
         let ids: Vec<i64> = page.notifications.iter().map(|of| of.id).collect();
         let rows = ids.into_iter().zip(Notification::list(page.notifications).into_iter().map(Plain));
         Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))

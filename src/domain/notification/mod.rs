@@ -47,7 +47,7 @@ pub use entity::notification::Kind;
 pub use explain::{Decision, Explanation, Rule, Step, explain};
 pub use input::{Addressees, Input, Past};
 pub use key::OF_USERS;
-pub use list::{Filter, Page, page, sent_by};
+pub use list::{Filter, Page, SearchBudget, page, sent_by};
 pub use pace::{Pace, pace};
 pub use raise::{Raising, has_raised, raisable, raise, raising, reword};
 pub use schedule::publish_due;
