@@ -53,7 +53,7 @@ export function Console() {
         />
         {offered !== null && (
           <Offer
-            from={claims} to={tokens.claimsOf(offered)}
+            isReplaced={token !== ''} from={claims} to={tokens.claimsOf(offered)}
             onReplace={() => setCalling({ token: offered, offered: null })} onKeep={() => setCalling({ token, offered: null })}
           />
         )}

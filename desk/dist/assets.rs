@@ -2,5 +2,5 @@
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
     ("main-BF4TXWYN.css", "text/css; charset=utf-8", include_bytes!("main-BF4TXWYN.css.gz")),
-    ("main-PI23XCND.js", "text/javascript; charset=utf-8", include_bytes!("main-PI23XCND.js.gz")),
+    ("main-G6D3MPCN.js", "text/javascript; charset=utf-8", include_bytes!("main-G6D3MPCN.js.gz")),
 ]

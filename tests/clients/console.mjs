@@ -57,6 +57,14 @@ const shows = (page, text) => page.locator('.graphiql-response').filter({ hasTex
 const stands = (page, text) => page.locator('.standing').filter({ hasText: text }).waitFor();
 
 /** Opens a prepared tab, and runs what stands in it. */
+/** Says yes to a link's token. Until then nobody is calling. */
+async function signsIn(page, whom) {
+  const question = page.getByRole('dialog', { name: 'Sign in as' });
+  await question.getByRole('heading').filter({ hasText: whom }).waitFor();
+  await stands(page, 'No token');
+  await question.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
 async function run(page, name) {
   await tab(page, name).click();
   await page.locator('.graphiql-query-editor .view-lines').filter({ hasText: name }).waitFor();
@@ -105,8 +113,9 @@ async function tabsAre(page, names) {
 }
 
 try {
-  // The operator's link is ready to use, and leaves no token in the address.
+  // The operator's link signs in once it is told to, and leaves no token in the address.
   const operator = await open(`${origin}/console#token=${server.admin}`);
+  await signsIn(operator, 'operator (ADMIN) of tenant orchard');
   await tabsAre(operator, TABS.operator);
   await stands(operator, 'Accepted');
   assert.equal(operator.url(), `${origin}/console`);
@@ -124,6 +133,7 @@ try {
 
   // A user's has their bell and their live tabs, which hear of what the operator sends.
   const user = await open(`${origin}/console#token=${server.token}`);
+  await signsIn(user, 'ada (USER) of tenant orchard');
   await tabsAre(user, TABS.user);
   const badge = user.locator('tidings-bell .badge');
   await badge.waitFor();
@@ -234,6 +244,7 @@ try {
   // In a tenant that is new the tabs make what they need, in their order. A server that serves no elements has no bell here either.
   for (const [kind, signed] of [['operator', token('fresh', 'operator', 'admin')], ['user', token('fresh', 'ada')]]) {
     const window = await open(`http://127.0.0.1:${fresh.port}/console#token=${signed}`);
+    await signsIn(window, 'of tenant fresh');
     await tabsAre(window, TABS[kind]);
     await runAll(window, TABS[kind]);
     assert.equal(await window.getByRole('button', { name: /^Notifications/ }).count(), 0);
