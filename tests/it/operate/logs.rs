@@ -176,9 +176,7 @@ async fn a_password_in_a_url_is_shown_nowhere() {
             "http://user:HI/HIDDEN@host",
             "x://u:HIDDEN'HIDDEN@h",
         ] {
-            for command in
-                [&["doctor"][..], &["serve", "--help"]]
-            {
+            for command in [&["doctor"][..], &["serve", "--help"]] {
                 shown(command, &[(name, value)]);
             }
         }
