@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use entity::ids::{TypeId, UserId};
 use entity::notification::{Column, Entity as Notifications};
@@ -10,6 +9,7 @@ use entity::prelude::*;
 use entity::schedule::{self, Entity as Schedule};
 use sea_orm::sea_query::{Condition, ExprTrait};
 use sea_orm::{QueryTrait, Select};
+use tokio::sync::Mutex;
 
 use super::{Kind, Notification, Row, Status, stored};
 use crate::app::App;
@@ -26,26 +26,14 @@ use crate::model::user::without_case;
 /// Notifications that a page passes over at the most, where it is not of all.
 const PASSED_OVER: u64 = 10_000;
 
-/// How many titles the searches of one request may look at, all together: as many as one page of one search.
+/// How many titles the searches of one request may yet look at, all together: at first as many as one page of one search. They look one
+/// after the other.
 #[derive(Debug)]
-pub struct SearchBudget(AtomicU64);
+pub struct SearchBudget(Mutex<u64>);
 
 impl Default for SearchBudget {
     fn default() -> Self {
-        Self(AtomicU64::new(PASSED_OVER))
-    }
-}
-
-impl SearchBudget {
-    /// Takes titles for one statement, as far as there are any left.
-    fn take(&self) -> u64 {
-        let before = self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(LIST as u64)));
-        Ord::min(before.unwrap_or_default(), LIST as u64)
-    }
-
-    /// Gives back those that there were not.
-    fn give_back(&self, titles: u64) {
-        self.0.fetch_add(titles, Relaxed);
+        Self(Mutex::new(PASSED_OVER))
     }
 }
 
@@ -254,7 +242,8 @@ async fn titled(
     let titles = walk.over(titles.column_as(walk.by.into_expr(), "place"));
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
-        let most = budget.take();
+        let mut left = budget.0.lock().await;
+        let most = Ord::min(*left, LIST as u64);
         if most == 0 {
             let spent = format!(
                 "must wait for another request: all searches of one look at {PASSED_OVER} titles together, and those before this one have"
@@ -270,7 +259,8 @@ async fn titled(
         });
         let some = titles.clone().filter(some).limit(most);
         let some: Vec<(i64, TypeId, Option<String>, i64)> = some.into_tuple().all(db).await?;
-        budget.give_back(most - some.len() as u64);
+        *left -= some.len() as u64;
+        drop(left);
         for (id, kind, title, place) in &some {
             after = Some((*place, *id));
             let shown = title.as_deref().or_else(|| Some(catalogue.type_by_id(*kind)?.title.as_str()));
