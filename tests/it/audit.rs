@@ -34,7 +34,7 @@ async fn entries(app: &TestApp) -> Vec<audit_entry::Model> {
 
 /// What a service or an operator does, and what the log says of it, behind the role. `$sent` is something that was sent, `$hook` an
 /// endpoint, `$item` an item of ada's and `$who` the role, so that neither finds done what it is to do.
-const ACTS: [(&str, &str, &str); 59] = [
+const ACTS: [(&str, &str, &str); 62] = [
     (
         "service admin",
         "sendAnnouncement(input: { type: \"news\", audience: { everyone: true }, content: { title: \"MARKER\" } }) { replayed }",
