@@ -19,6 +19,7 @@ pub mod delivery;
 pub mod delivery_rule;
 pub mod digest;
 pub mod dispatch;
+pub mod gap;
 pub mod group_subscription;
 pub mod inbox_item;
 pub mod job;

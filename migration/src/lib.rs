@@ -29,6 +29,7 @@ mod m20261124_000027_folded_names;
 mod m20261125_000028_audit;
 mod m20261125_000029_tally_hours;
 mod m20261126_000030_kept_unread;
+mod m20261130_000700_gap;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -64,6 +65,7 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261125_000028_audit,
     m20261125_000029_tally_hours,
     m20261126_000030_kept_unread,
+    m20261130_000700_gap,
 ];
 
 /// The names of all migrations, oldest first.

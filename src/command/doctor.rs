@@ -158,7 +158,11 @@ fn egress(config: &EgressConfig) -> String {
 
 async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     let pooler = if config.database.pooler.is_some() { " through a pooler" } else { "" };
-    let sound = db.is_sound(config.database.url()).await;
+    let mut sound = db.is_sound(config.database.url()).await;
+    if sound.is_ok() && db.fence.is_read_only() {
+        let why = "the server is read-only, as one is that copies another: name the one that it copies";
+        sound = Err(Error::Config(why.into()));
+    }
     findings.note("database", sound.map(|()| format!("{:?} answers{pooler}", db.backend())));
     if let Some(direct) = config.database.directly() {
         findings.note("direct URL", directly(&direct, db).await);

@@ -1,6 +1,8 @@
 //! Pools set up for each database as Tidings needs them.
 
+use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
@@ -12,6 +14,8 @@ use sqlx::{ConnectOptions, pool::PoolOptions};
 use super::Database;
 use super::alone::{file_of, folder_of};
 use super::any::Any;
+use super::hosts::each_host;
+use super::lineage::{Fence, Lineage};
 use super::pool::Connections;
 use super::pooler;
 use crate::config::DatabaseConfig;
@@ -122,10 +126,24 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         }
         other => other.into(),
     };
-    let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
+    let fence = Arc::new(Fence::default());
+    let write = Connections::open(vec![options.clone()], None, (1, WRITE_TIMEOUT), &fence).await.map_err(unusable)?;
     let options = options.pragma("query_only", "on");
-    let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::Sqlite(read.clone()), Any::Sqlite(write), Any::Sqlite(read), Some(&file)))
+    let read = Connections::open(vec![options], None, (connections, ACQUIRE_TIMEOUT), &fence).await;
+    let read = read.map_err(unusable)?;
+    if let Some(number) = number(&file) {
+        // All connections have the same file open, whatever is in its place later (`Health`).
+        fence.meets(&Lineage::of_file(number));
+    }
+    Ok(Database::over((Any::Sqlite(read.clone()), Any::Sqlite(write)), Any::Sqlite(read), fence, Some(&file)))
+}
+
+/// A file's number on its disk, which one that is put in its place does not have; nothing in memory, and where the system has none.
+fn number(file: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return std::fs::metadata(file).ok().map(|of| std::os::unix::fs::MetadataExt::ino(&of));
+    #[cfg(not(unix))]
+    None
 }
 
 /// With plans that no value has a say in: a range or a probe of a key each, which is what the statements are written for.
@@ -137,32 +155,35 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
 /// all the same, but at a price in the plan at which machine code would be made for each statement.
 async fn postgres(config: &DatabaseConfig) -> Result<Database> {
     let unusable = |cause| unusable(config.setting(), cause);
-    let options = PgConnectOptions::from_str(config.url())
-        .map_err(|error| unreadable(config.setting(), &error))?
-        .application_name("tidings")
+    let options = |url: &String| {
+        let options = PgConnectOptions::from_str(url).map_err(|error| unreadable(config.setting(), &error))?;
         // PgBouncer refuses parameters that it does not know, and we store no fractions.
-        .extra_float_digits(None)
-        .statement_cache_capacity(STATEMENTS)
-        .disable_statement_logging();
-    let greeting = config.pooler.is_none().then_some(POSTGRES);
-    let aside = Connections::open(options.clone(), greeting, 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let shared = Connections::open(options, greeting, config.connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared));
+        let options = options.application_name("tidings").extra_float_digits(None);
+        Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
+    };
+    let hosts = each_host(config.setting(), config.url())?.iter().map(options).collect::<Result<Vec<_>>>()?;
+    let (greeting, fence) = (config.pooler.is_none().then_some(POSTGRES), Arc::new(Fence::default()));
+    let aside = Connections::open(hosts.clone(), greeting, (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
+    let shared = Connections::open(hosts, greeting, (config.connections, ACQUIRE_TIMEOUT), &fence).await;
+    let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared.map_err(unusable)?));
     pooler::check(config, [aside.lend().await?, shared.lend().await?]).await?;
-    Ok(Database::over(shared.clone(), shared, aside, None))
+    Ok(Database::over((shared.clone(), shared), aside, fence, None))
 }
 
 /// READ COMMITTED, as on PostgreSQL: with MySQL's own REPEATABLE READ, sync would lock all that it reads, and would
 /// read a state from before it held its lock.
 async fn mysql(url: &str, connections: u32) -> Result<Database> {
-    let options = MySqlConnectOptions::from_str(url)
-        .map_err(|error| unreadable("DATABASE_URL", &error))?
-        .statement_cache_capacity(STATEMENTS)
-        .disable_statement_logging();
+    let options = |url: &String| {
+        let options = MySqlConnectOptions::from_str(url).map_err(|error| unreadable("DATABASE_URL", &error))?;
+        Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
+    };
+    let hosts = each_host("DATABASE_URL", url)?.iter().map(options).collect::<Result<Vec<_>>>()?;
     let unusable = |cause| unusable("DATABASE_URL", cause);
-    let aside = Connections::open(options.clone(), Some(MYSQL), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let shared = Connections::open(options, Some(MYSQL), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared), Any::MySql(aside), None))
+    let fence = Arc::new(Fence::default());
+    let aside = Connections::open(hosts.clone(), Some(MYSQL), (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
+    let shared = Connections::open(hosts, Some(MYSQL), (connections, ACQUIRE_TIMEOUT), &fence).await;
+    let shared = Any::MySql(shared.map_err(unusable)?);
+    Ok(Database::over((shared.clone(), shared), Any::MySql(aside), fence, None))
 }
 
 /// A connection of its own for the migrator, which asks for the ORM's.

@@ -10,6 +10,7 @@ pub mod content;
 pub mod contents;
 pub mod delivery;
 pub mod fingerprint;
+pub mod gaps;
 pub mod hours;
 pub mod item;
 pub mod notification;

@@ -42,7 +42,7 @@ pub struct ItemFeed {
 /// Every item of a user after `after`, or from now on, of these types or of all.
 ///
 /// A place that lies before the retention window, or that the log does not have, is refused: what came after it may be
-/// gone.
+/// gone. So is one of what was lost in a failover: whoever was there shows what is no more.
 pub async fn items(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -59,7 +59,8 @@ pub async fn items(
         None => None,
     };
     let place = resume::place(app, tenant, user).await?;
-    if after.is_some_and(|after| after < place.oldest || after > place.end) {
+    let is_lost = |after| app.gaps.read().have(tenant.id, after);
+    if after.is_some_and(|after| after < place.oldest || after > place.end || is_lost(after)) {
         let message = "lies outside of what is kept: start from the cursor of a fresh overview";
         return Err(Error::bad_input("after", message));
     }

@@ -51,7 +51,7 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let db = &app.db.read;
     let head = Head::of_tenant(tenant.id).select_only().column(Column::CountedSeq).column(Column::LastSeq);
     let Some((after, last)) = head.into_tuple::<(Seq, Seq)>().one(db).await? else { return Ok(false) };
-    let upto = Seq(Ord::min(last.0, after.0 + most));
+    let upto = Ord::min(last, app.gaps.read().step(tenant.id, after, most));
     let counted = by_subscription(db, tenant, (after, upto)).rows::<Audience>(db).await?;
     let mut sizes: HashMap<Seq, i64> = counted.into_iter().map(|of| (of.seq, of.size)).collect();
     let announced = to_everyone(db, tenant, (after, upto)).rows::<Announced>(db).await?;

@@ -340,7 +340,7 @@ impl Connection {
     }
 
     async fn begin(&mut self, name: &str, request: Request) -> Result<(), Ending> {
-        let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
+        let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let id = Id::of(name);
         if self.operations.has(&id) {
             return end(Close::SubscriberExists, &format!("Subscriber for {name} already exists"));
@@ -349,7 +349,11 @@ impl Connection {
             let refusal = Error::Unavailable(format!("at most {OPERATIONS} operations of a socket at the same time"));
             return self.send(&error(&id, &[described(&refusal)])).await;
         }
-        let viewer = client.viewer.clone();
+        let viewer = match client.viewer.renewed(&self.server.app).await {
+            Ok(viewer) => viewer,
+            Err(refusal) => return self.send(&error(&id, &[described(&refusal)])).await,
+        };
+        client.viewer = viewer.clone();
         if let Err(refusal) = self.server.schema.knock(Some(&viewer)).await {
             return self.send(&error(&id, &refusal.errors)).await;
         }

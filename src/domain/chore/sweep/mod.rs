@@ -11,7 +11,7 @@ use entity::prelude::*;
 use entity::read_mark::{self, Entity as ReadMark};
 use entity::recipient::{self, Entity as Recipient};
 use entity::tenant::{Column, Entity as Head};
-use entity::{amendment, publication, tally_hour};
+use entity::{amendment, gap, publication, tally_hour};
 use futures_util::future::BoxFuture;
 
 use self::statement::{Looked, delete_old, with_something_old};
@@ -78,6 +78,11 @@ async fn swept(app: &App) -> Result<Swept> {
     for tenant in tenants.all(&app.db.read).await? {
         failures.note(app, tenant, sweep_tenant(app, tenant, old, &mut swept).await);
     }
+    // No cursor that is still taken lies before what is kept, and so none within.
+    transaction!(app.db, |txn| {
+        let gaps = gap::Entity::delete_many().filter(gap::Column::CreatedAt.lt(old.published));
+        Ok(gaps.exec(txn).await?)
+    })?;
     loop {
         let views = view::sweep(app).await?;
         swept.views += views;
