@@ -68,7 +68,9 @@ on_every_database! {
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
+        tidings::domain::chore::restored::restored(&app.app, 1000).await.unwrap();
         for rows in [
+            reads::<entity::gap::Entity>(app).await,
             reads::<entity::tenant::Entity>(app).await,
             reads::<entity::user::Entity>(app).await,
             reads::<entity::message_type::Entity>(app).await,
