@@ -14,7 +14,7 @@ use sea_orm::sea_query::ExprTrait;
 use super::statement::leave_gaps;
 use crate::clock::Millis;
 use crate::database::Transaction;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The row of `server` that says under which lineage the numbers were given out.
 const NAME: &str = "lineage";
@@ -38,8 +38,12 @@ impl Display for Standing {
 const FIRST: &str = "name";
 
 /// What stands in the database; nothing where no node has compared it yet. Until the transaction ends no other node gets past this.
+///
+/// Fails with `Unavailable` while a dump is restored that has not come so far: a row of ours would be in its way.
 pub(super) async fn standing(txn: &Transaction) -> Result<Option<Standing>> {
-    server::Entity::find_by_id(FIRST).for_update(txn).one(txn).await?;
+    if server::Entity::find_by_id(FIRST).for_update(txn).one(txn).await?.is_none() {
+        return Err(Error::Unavailable("the database is being restored".into()));
+    }
     let row = server::Entity::find_by_id(NAME).one(txn).await?;
     Ok(row.map(|row| {
         let (number, name) = row.value.split_once(' ').unwrap_or(("", &row.value));
