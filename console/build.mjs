@@ -1,18 +1,13 @@
 // Builds the console into dist/, which is committed and becomes part of the binary; `--check` only compares.
-//
-// The same sources and package-lock.json give the same files on every machine. How they are compressed may differ from one
-// Node.js to the next, so that the check compares what is within.
 
-import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
 
-import { licences } from './licences.mjs';
+import { compressedSize, finish, list, noticesName } from '../web/dist.mjs';
+import { licences } from '../web/licences.mjs';
 
 const ROOT = dirname(fileURLToPath(import.meta.url));
 const DIST = join(ROOT, 'dist');
@@ -25,13 +20,6 @@ const ENTRIES = {
   'editor.worker': 'monaco-editor/esm/vs/editor/editor.worker.js',
   'graphql.worker': 'monaco-graphql/esm/graphql.worker.js',
   'json.worker': 'monaco-editor/esm/vs/language/json/json.worker.js',
-};
-
-const KINDS = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.ttf': 'font/ttf',
-  '.txt': 'text/plain; charset=utf-8',
 };
 
 async function bundle() {
@@ -52,8 +40,6 @@ async function bundle() {
     // GraphiQL names prettier's parsers by their old names, whose CommonJS it then reads as ES modules.
     alias: { 'prettier/parser-babel': 'prettier/plugins/babel', 'prettier/parser-graphql': 'prettier/plugins/graphql' },
     loader: { '.graphql': 'text', '.ttf': 'file' },
-    // The elements are the server's own, and fetched as other pages fetch them.
-    external: ['/ui/*'],
     legalComments: 'none',
     metafile: true,
     write: false,
@@ -72,11 +58,10 @@ async function made() {
   for (const name of files.keys()) {
     if (extname(name) === '.css' && name !== basename(main.cssBundle)) files.delete(name);
   }
-  const notices = Buffer.from(await licences(ROOT, inputs));
-  const noticesName = `licences-${createHash('sha256').update(notices).digest('hex').slice(0, 8)}.txt`;
-  files.set(noticesName, notices);
+  const notices = Buffer.from(await licences('The console of Tidings contains', ROOT, inputs));
+  files.set(noticesName(notices), notices);
 
-  const address = { 'main.css': BASE + basename(main.cssBundle), 'licences.txt': BASE + noticesName };
+  const address = { 'main.css': BASE + basename(main.cssBundle), 'licences.txt': BASE + noticesName(notices) };
   for (const [name, path] of Object.entries(ENTRIES)) {
     const { name: file } = outputs.find(({ entryPoint }) => entryPoint && (entryPoint === path || entryPoint.endsWith(`/${path}`)));
     address[`${name}.js`] = BASE + file;
@@ -86,44 +71,11 @@ async function made() {
   const names = [...files.keys()].sort();
   const made = new Map(names.map((name) => [`${name}.gz`, files.get(name)]));
   made.set('index.html', Buffer.from(page));
-  made.set('assets.rs', Buffer.from(list(names)));
+  made.set('assets.rs', Buffer.from(list('console', names)));
   return made;
 }
 
-/** The list of assets as Rust has it: name, media type and gzipped content. */
-function list(names) {
-  const entries = names.map((name) => `    ("${name}", "${KINDS[extname(name)]}", include_bytes!("${name}.gz")),`);
-  return `// Made by console/build.mjs.\n[\n${entries.join('\n')}\n]\n`;
-}
-
-async function write(files) {
-  await rm(DIST, { recursive: true, force: true });
-  await mkdir(DIST);
-  for (const [name, content] of files) {
-    await writeFile(join(DIST, name), name.endsWith('.gz') ? gzipSync(content, { level: 9 }) : content);
-  }
-}
-
-/** The names of files that are not what the sources build to. */
-async function differing(files) {
-  const committed = existsSync(DIST) ? await readdir(DIST) : [];
-  const differing = committed.filter((name) => !files.has(name));
-  for (const [name, content] of files) {
-    const found = committed.includes(name) && (await readFile(join(DIST, name)));
-    if (!found || !content.equals(name.endsWith('.gz') ? gunzipSync(found) : found)) differing.push(name);
-  }
-  return differing;
-}
-
 const files = await made();
-if (process.argv.includes('--check')) {
-  const wrong = await differing(files);
-  if (wrong.length > 0) {
-    console.error(`console/dist is not what its sources build to (run 'npm run build --prefix console'):\n  ${wrong.join('\n  ')}`);
-    process.exitCode = 1;
-  }
-} else {
-  await write(files);
-}
-const total = [...files].filter(([name]) => name.endsWith('.gz')).reduce((sum, [, content]) => sum + gzipSync(content, { level: 9 }).length, 0);
+await finish('console', DIST, files);
+const total = [...files].filter(([name]) => name.endsWith('.gz')).reduce((sum, [, content]) => sum + compressedSize(content), 0);
 console.log(`console: ${files.size - 2} assets, ${(total / 1e6).toFixed(2)} MB compressed`);

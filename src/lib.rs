@@ -6,7 +6,9 @@
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod json;
 pub mod telemetry;
+pub mod text;
 
 // Customers' databases, which rules read.
 pub mod source;

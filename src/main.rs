@@ -3,7 +3,7 @@
 mod command;
 
 use std::error::Error as _;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -34,10 +34,13 @@ async fn main() -> ExitCode {
         Ok(all) => match Tidings::try_parse_from(all) {
             Ok(arguments) => arguments,
             Err(error) if error.source().is_some_and(<dyn std::error::Error>::is::<NotFound>) => {
-                let _ = error.print();
+                print(&error);
                 return ExitCode::FAILURE;
             }
-            Err(error) => error.exit(),
+            Err(error) => {
+                print(&error);
+                return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+            }
         },
         Err(error) => {
             tell(&error);
@@ -58,7 +61,7 @@ async fn main() -> ExitCode {
     if let Err(error) = &ended {
         // Who wants no log wants to know all the same why nothing was done.
         if tracing::enabled!(tracing::Level::ERROR) {
-            tracing::error!("{}", error.told());
+            tracing::error!("{}", config::masked(&error.told()));
         } else {
             tell(error);
         }
@@ -72,9 +75,21 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Says why on standard error, which may be closed.
+/// Prints help, or what is wrong with the arguments, which may repeat the value of a setting: without passwords in URLs.
+fn print(said: &clap::Error) {
+    let text = said.render();
+    let is_terminal = if said.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+    let text = config::masked(&if is_terminal { text.ansi().to_string() } else { text.to_string() });
+    let _ = if said.use_stderr() {
+        std::io::stderr().write_all(text.as_bytes())
+    } else {
+        std::io::stdout().write_all(text.as_bytes())
+    };
+}
+
+/// Says why on standard error, which may be closed: without passwords in URLs, which settings may have.
 fn tell(error: &Error) {
-    let _ = writeln!(std::io::stderr(), "{}", error.told());
+    let _ = writeln!(std::io::stderr(), "{}", config::masked(&error.told()));
 }
 
 /// Tells supervisors whether starting again may help: where somebody has to change something first it is `EX_CONFIG` of

@@ -12,7 +12,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::domain::chore::{Chore, drift, pending, sweep};
+use crate::database::each_host;
+use crate::domain::chore::{Chore, drift, fence, pending, sweep};
 use crate::domain::lane;
 use crate::domain::live::{self, Live};
 use crate::domain::outbound::Lanes;
@@ -83,6 +84,13 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
             }
         });
     }
+    app.db.fence.arm();
+    if let Err(error) = fence::settle(app, live).await {
+        // It is tried again below. Whoever watches over this node is told by `/readyz`.
+        tracing::error!(cause = error.told(), "the database cannot be used yet");
+    }
+    let (fenced, told) = (app.clone(), live.clone());
+    loops.spawn(async move { fence::keep(&fenced, &told).await });
     let live = live.clone();
     every(&mut loops, app, LOOK, "the end of the log cannot be looked at", move |app| {
         let live = live.clone();
@@ -205,6 +213,9 @@ async fn bus(app: &App) -> Result<Option<Bus>> {
         return Ok(Some(Bus::Redis { url: url.clone(), channel }));
     }
     let database = &app.config.database;
-    let url = database.direct_url.as_deref().unwrap_or(database.url()).to_owned();
-    Ok((app.db.backend() == DbBackend::Postgres).then_some(Bus::Postgres(url)))
+    if app.db.backend() != DbBackend::Postgres {
+        return Ok(None);
+    }
+    let url = database.direct_url.as_deref().unwrap_or(database.url());
+    Ok(Some(Bus::Postgres(each_host(database.setting(), url)?)))
 }

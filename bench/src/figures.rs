@@ -89,11 +89,6 @@ impl Case {
         self.compared(figure, of, to, |of, to| of / to)
     }
 
-    /// The median over all rounds of what one contender's figure is more than another's in the same round.
-    pub fn more(&self, figure: &str, of: &str, to: &str) -> Option<f64> {
-        self.compared(figure, of, to, |of, to| of - to)
-    }
-
     fn compared(&self, figure: &str, of: &str, to: &str, by: impl Fn(f64, f64) -> f64) -> Option<f64> {
         let (of, to) = (self.contender(of)?.figures.get(figure)?, self.contender(to)?.figures.get(figure)?);
         let all: Vec<f64> = of.iter().zip(to).map(|(of, to)| by(*of, *to)).collect();

@@ -66,6 +66,9 @@ enum Command {
     Plans {
         /// URL of the empty database: SQLite, PostgreSQL or MariaDB.
         database: String,
+        /// Without statistics but those that the database gathers by itself.
+        #[arg(long)]
+        fresh: bool,
     },
     /// Serves what Tidings is measured against.
     #[command(hide = true)]
@@ -114,7 +117,7 @@ async fn main() -> Result<()> {
         Command::Delivery(plan) => (&["delivery"], plan),
         Command::Start(plan) => (&["start"], plan),
         Command::All(plan) => (&work::ALL, plan),
-        Command::Plans { database } => return Ok(plans::run(&database).await?),
+        Command::Plans { database, fresh } => return Ok(plans::run(&database, fresh).await?),
         Command::Gate { ground, accept } => return gate::run(&ground, accept).await,
         Command::Contender(options) => return contender::serve(options).await,
     };

@@ -3,7 +3,9 @@
 //! Fills an empty database (`cargo run --release -p bench -- plans <DATABASE_URL>`) with two users: one with a hundred
 //! items and three subscriptions, one with thirty thousand items (ten thousand of them unread) and five thousand
 //! subscriptions, and a log of which most is not for them. Then does what a reader does, takes down the statements, and
-//! prints for each its plan and the median of its times for both users. The output is Markdown.
+//! prints for each its plan and the median of its times for both users. The output is Markdown. With `--fresh` the tables have only the
+//! statistics that the database gathers by itself.
+
 mod explain;
 mod scene;
 
@@ -24,8 +26,8 @@ use scene::{Scene, fill, listen_to, put_off, retract, send, subscribers, unheard
 const RUNS: usize = 101;
 
 /// Fills the empty database at `url`, and prints the plans and times.
-pub async fn run(url: &str) -> Result<()> {
-    let scene = fill(url).await?;
+pub async fn run(url: &str, is_fresh: bool) -> Result<()> {
+    let scene = fill(url, is_fresh).await?;
     println!("## {:?}\n", scene.app.db.backend());
     reading(&scene).await?;
     marking(&scene).await?;

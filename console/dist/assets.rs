@@ -30,6 +30,6 @@
     ("graphql.worker-XTD5MHR6.js", "text/javascript; charset=utf-8", include_bytes!("graphql.worker-XTD5MHR6.js.gz")),
     ("json.worker-WWZWT4NP.js", "text/javascript; charset=utf-8", include_bytes!("json.worker-WWZWT4NP.js.gz")),
     ("licences-63183522.txt", "text/plain; charset=utf-8", include_bytes!("licences-63183522.txt.gz")),
-    ("main-T7TMY765.css", "text/css; charset=utf-8", include_bytes!("main-T7TMY765.css.gz")),
-    ("main-WWM7QH6M.js", "text/javascript; charset=utf-8", include_bytes!("main-WWM7QH6M.js.gz")),
+    ("main-7PJJNVDE.css", "text/css; charset=utf-8", include_bytes!("main-7PJJNVDE.css.gz")),
+    ("main-O2DWMDE3.js", "text/javascript; charset=utf-8", include_bytes!("main-O2DWMDE3.js.gz")),
 ]

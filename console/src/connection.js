@@ -18,15 +18,12 @@ const WAIT_MS = 10_000;
  */
 export function connect(token, judge) {
   const headers = token ? { authorization: `Bearer ${token}` } : {};
-  // The notification that was sent last: what a `$id` is that nobody gives.
-  let sent;
 
   const ask = async (url, request) => {
     // The token says who is calling; a cookie of the same origin must not.
     const answer = await fetch(url, { ...request, credentials: 'omit', cache: 'no-store', redirect: 'error' });
     if (answer.status === 401) judge({ refused: await reason(answer.clone()) });
     else if (token) judge({ accepted: true });
-    sent = (await sentBy(answer.clone())) ?? sent;
     return answer;
   };
 
@@ -45,14 +42,14 @@ export function connect(token, judge) {
   const fetcher = createGraphiQLFetcher({
     url: ENDPOINT, headers, fetch: ask, wsClient: socket, enableIncrementalDelivery: false,
   });
-  return { fetcher: (request, options) => fetcher(...asItStands(request, options, sent)), socket };
+  return { fetcher: (request, options) => fetcher(...asItStands(request, options)), socket };
 }
 
 /**
- * A request with what its document says. GraphiQL looks at the document a moment late: who changes the tab and runs it at
- * once would ask for the operation of the tab before. A `$id` without a value is `sent`.
+ * A request with what its document says. GraphiQL reads the document a moment late: a person who changes the tab and runs it at
+ * once would run the operation of the tab before.
  */
-function asItStands(request, options, sent) {
+function asItStands(request, options) {
   let documentAST;
   try {
     documentAST = parse(request.query);
@@ -61,19 +58,7 @@ function asItStands(request, options, sent) {
   }
   const operations = documentAST.definitions.filter(({ kind }) => kind === 'OperationDefinition');
   const operation = operations.find(({ name }) => name?.value === request.operationName) ?? operations[0];
-  const takesId = operation?.variableDefinitions?.some(({ variable }) => variable.name.value === 'id');
-  const variables = takesId && sent ? { id: sent, ...request.variables } : request.variables;
-  return [{ ...request, operationName: operation?.name?.value, variables }, { ...options, documentAST }];
-}
-
-/** The id of the last notification that an answer says was sent, if any. */
-async function sentBy(answer) {
-  try {
-    const { data } = await answer.json();
-    return Object.values(data).flat().map((payload) => payload?.notification?.id).findLast(Boolean);
-  } catch {
-    return undefined;
-  }
+  return [{ ...request, operationName: operation?.name?.value }, { ...options, documentAST }];
 }
 
 async function reason(answer) {

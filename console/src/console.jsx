@@ -1,21 +1,31 @@
 // The page: GraphiQL, and above it who is calling.
 
+import { HISTORY_PLUGIN } from '@graphiql/plugin-history';
 import { GraphiQL } from 'graphiql';
 import { useEffect, useMemo, useState } from 'react';
 
-import { Bell } from './bell.jsx';
 import { Caller } from './caller.jsx';
 import { connect } from './connection.js';
+import { FIRST_QUERY } from './examples.js';
+import { EXAMPLES_PLUGIN } from './examples.jsx';
 import { Offer } from './offer.jsx';
-import { tabs } from './operations.js';
 import { storage } from './storage.js';
+import { opening } from './tabs.js';
 import * as tokens from './token.js';
+
+const PLUGINS = [EXAMPLES_PLUGIN, HISTORY_PLUGIN];
+
+/** What GraphiQL keeps: tabs, history and looks. */
+const kept = storage('graphiql');
+const atFirst = opening(kept, FIRST_QUERY);
+
+/** Whether the list of examples fits beside the editor. */
+const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Console() {
   const [{ token, offered }, setCalling] = useState(tokens.first);
   // What the server said of which token last.
   const [verdict, setVerdict] = useState({});
-  const [resets, setResets] = useState(0);
 
   useEffect(() => tokens.keep(token), [token]);
   useEffect(() => {
@@ -31,14 +41,6 @@ export function Console() {
   useEffect(() => () => void socket.dispose(), [socket]);
 
   const claims = tokens.claimsOf(token);
-  const isUser = claims?.role === 'USER';
-  // Users and operators have tabs of their own, which come back with the next token of the kind.
-  const kind = isUser ? 'user' : 'operator';
-  const kept = useMemo(() => storage(kind), [kind]);
-  const reset = () => {
-    kept?.clear();
-    setResets(resets + 1);
-  };
 
   return (
     <div className="graphiql-container console">
@@ -53,15 +55,13 @@ export function Console() {
         />
         {offered !== null && (
           <Offer
-            from={claims} to={tokens.claimsOf(offered)}
+            isReplaced={token !== ''} from={claims} to={tokens.claimsOf(offered)}
             onReplace={() => setCalling({ token: offered, offered: null })} onKeep={() => setCalling({ token, offered: null })}
           />
         )}
-        <button type="button" onClick={reset} title="Open the prepared tabs again, and forget all others">Reset tabs</button>
-        {isUser && <Bell token={token} />}
       </header>
       <GraphiQL
-        key={`${kind}${resets}`} fetcher={fetcher} storage={kept} defaultTabs={tabs(kind)}
+        fetcher={fetcher} storage={kept} {...atFirst} plugins={PLUGINS} visiblePlugin={hasRoom ? EXAMPLES_PLUGIN : undefined}
         isHeadersEditorEnabled={false} shouldPersistHeaders={false} showPersistHeadersSettings={false}
         defaultEditorToolsVisibility={false} schemaDescription inputValueDeprecation
       />

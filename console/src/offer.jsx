@@ -1,18 +1,20 @@
-// The question whether a link's token shall replace the one in use.
+// The question whether a link's token shall be used.
 
 import { useEffect, useRef } from 'react';
 
-/** `from` and `to` are what the two tokens claim; `onKeep` is called for Escape, too. */
-export function Offer({ from, to, onReplace, onKeep }) {
+/** `from` and `to` are what the two tokens claim; without `isReplaced` there is no other. `onKeep` is called for Escape, too. */
+export function Offer({ isReplaced, from, to, onReplace, onKeep }) {
   const dialog = useRef(null);
   useEffect(() => dialog.current.showModal(), []);
   return (
     <dialog ref={dialog} className="offer" aria-labelledby="offer" onCancel={onKeep}>
-      <h2 id="offer">Replace who is calling?</h2>
-      <p>A link brings a token of <Bearer of={to} />. You are using one of <Bearer of={from} />.</p>
-      <p>Replace it only if you trust where the link came from.</p>
-      <button type="button" autoFocus onClick={onKeep}>Keep</button>
-      <button type="button" onClick={onReplace}>Replace</button>
+      <h2 id="offer">
+        {isReplaced ? 'Replace who is calling?' : to ? `Sign in as ${to.sub} (${to.role}) of tenant ${to.tenant}?` : 'Sign in as somebody unknown?'}
+      </h2>
+      <p>A link brings a token of <Bearer of={to} />.{isReplaced && <> You are using one of <Bearer of={from} />.</>}</p>
+      <p>{isReplaced ? 'Replace it' : 'Sign in'} only if you trust where the link came from.</p>
+      <button type="button" autoFocus onClick={onKeep}>{isReplaced ? 'Keep' : 'Cancel'}</button>
+      <button type="button" onClick={onReplace}>{isReplaced ? 'Replace' : 'Sign in'}</button>
     </dialog>
   );
 }

@@ -4,18 +4,17 @@ import { storage } from './storage.js';
 
 const kept = storage('token');
 
-/** Who is calling when the page opens: whoever was before it was loaded again, or whom the address (`#token=…`) names. */
+/** Who is calling when the page opens: the caller from before it was loaded again. The token of the address (`#token=…`) is offered. */
 export function first() {
   return linked({ token: kept?.getItem('text') ?? '', offered: null }, take());
 }
 
 /**
- * Who is calling after a link with this token, if any. A link must not make somebody work as another without their knowing: it
- * only offers its token to whoever uses a different one.
+ * Who is calling after a link with this token, if any. A link must not make somebody work as another, or as somebody at all, without their
+ * knowing: it only offers its token.
  */
 export function linked(calling, token) {
-  if (token === null || token === calling.token) return calling;
-  return calling.token ? { ...calling, offered: token } : { token, offered: null };
+  return token && token !== calling.token ? { ...calling, offered: token } : calling;
 }
 
 /** Takes the token out of the address and of the browser's history, so that it is not passed on; null without one. */

@@ -71,11 +71,8 @@ class Desk extends LitElement {
   /** A link with a token was followed while the page is open. */
   linked(token) {
     if (!token || token === this.caller?.token) return;
-    if (!this.caller) this.use(signIn(token));
-    else {
-      this.offered = byToken(token);
-      this.requestUpdate();
-    }
+    this.offered = byToken(token);
+    this.requestUpdate();
   }
 
   async moved() {
@@ -181,9 +178,15 @@ class Desk extends LitElement {
 
   offer() {
     const { caller, offered } = this;
-    const bearer = ({ isReadable, sub, role, tenant }) => (isReadable ? html`<b>${sub} (${role}) at ${tenant}</b>` : html`<b>somebody unknown</b>`);
-    return html`<desk-offer .text=${html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>
-      <p>Replace it only if you trust where the link came from.</p>`} @desk-answer=${({ detail }) => this.answered(detail)}></desk-offer>`;
+    const bearer = ({ isReadable, sub, role, tenant }) => (isReadable ? html`<b><bdi>${sub}</bdi> (${role}) at <bdi>${tenant}</bdi></b>` : html`<b>somebody unknown</b>`);
+    const is = (heading, text, answers) => html`<desk-offer .heading=${heading} .text=${text} .answers=${answers}
+      @desk-answer=${({ detail }) => this.answered(detail)}></desk-offer>`;
+    if (!caller) {
+      const whom = offered.isReadable ? html`<bdi>${offered.sub}</bdi> (${offered.role}) of tenant <bdi>${offered.tenant}</bdi>` : 'somebody unknown';
+      return is(html`Sign in as ${whom}?`, html`<p>A link brings this token. Sign in only if you trust where the link came from.</p>`, ['Cancel', 'Sign in']);
+    }
+    return is('Replace who is calling?', html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>
+      <p>Replace it only if you trust where the link came from.</p>`, ['Keep', 'Replace']);
   }
 
   answered(isReplaced) {

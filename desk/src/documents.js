@@ -5,7 +5,7 @@ const SENT = `id kind title body link shown { title body link } status createdAt
   type { code title icon } sender { id name } target { type externalId }
   audience { everyone groups { code title } userCount } stats { audienceSize deliveredCount readCount }`;
 const ACTOR = 'name role origin';
-const TYPE = `code title group icon position readPolicy mandatory ttlSeconds ui template { title body link } templateError
+const TYPE = `code title group icon position readPolicy mandatory usersMaySend ttlSeconds ui template { title body link } templateError
   delivery { channel condition delaySeconds digest letter { subject text html } wechat { templateId link fields { name value } } }`;
 
 // What all pages begin with.
@@ -100,6 +100,12 @@ export const SaveDefaults = `mutation SaveDefaults($types: [NotificationPreferen
 export const ViewCodes = `query ViewCodes { viewCodes { code open } }`;
 export const SaveViewCode = `mutation SaveViewCode($code: String!, $open: Boolean!) { saveViewCode(code: $code, open: $open) { code } }`;
 export const DeleteViewCode = `mutation DeleteViewCode($code: String!) { deleteViewCode(code: $code) { deletedCode } }`;
+export const TargetTypes = `query TargetTypes { targetTypes { code subscriptionPolicy } followPolicy }`;
+export const SaveTargetType = `mutation SaveTargetType($code: String!, $policy: SubscriptionPolicy!) {
+  saveTargetType(code: $code, subscriptionPolicy: $policy) { code }
+}`;
+export const DeleteTargetType = `mutation DeleteTargetType($code: String!) { deleteTargetType(code: $code) { deletedCode } }`;
+export const SaveFollowPolicy = `mutation SaveFollowPolicy($policy: SubscriptionPolicy!) { saveFollowPolicy(followPolicy: $policy) { followPolicy } }`;
 
 // Deliveries.
 const LANE = 'id state pendingCount deadCount lastError';

@@ -51,15 +51,15 @@ class NoEntry extends Part {
         <h1 tabindex="-1">The desk is not for users</h1>
         <p>You are signed in as the user <b><bdi>${this.caller.sub}</bdi></b>. The desk is where services and operators send, look up and mend.
           Your own notifications are in the bell of your application.</p>
-        <p>${this.hasDemo ? html`<a class="button primary" href="/demo">The bell in the demo’s product</a>` : html`<a class="button primary" href="/console">Your bell in the console</a>`}</p>
+        ${this.hasDemo ? html`<p><a class="button primary" href="/demo">The bell in the demo’s product</a></p>` : nothing}
       </section>`;
   }
 }
 customElements.define('desk-no-entry', NoEntry);
 
-/** Whether a link's token shall replace the one in use; Escape keeps it. */
+/** Whether a link's token shall be used; Escape is no. */
 class Offer extends Part {
-  static properties = { text: { attribute: false } };
+  static properties = { heading: { attribute: false }, text: { attribute: false }, answers: { attribute: false } };
 
   firstUpdated() {
     this.querySelector('dialog').showModal();
@@ -67,12 +67,13 @@ class Offer extends Part {
 
   render() {
     const answer = (isReplaced) => this.dispatchEvent(new CustomEvent('desk-answer', { detail: isReplaced }));
+    const [no, yes] = this.answers;
     return html`<dialog aria-labelledby="offer" @cancel=${() => answer(false)}>
-      <h2 id="offer">Replace who is calling?</h2>
+      <h2 id="offer">${this.heading}</h2>
       ${this.text}
       <p class="actions">
-        <button type="button" autofocus @click=${() => answer(false)}>Keep</button>
-        <button type="button" @click=${() => answer(true)}>Replace</button>
+        <button type="button" autofocus @click=${() => answer(false)}>${no}</button>
+        <button type="button" @click=${() => answer(true)}>${yes}</button>
       </p>
     </dialog>`;
   }

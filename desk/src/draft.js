@@ -81,11 +81,11 @@ export function audienceOf({ audience, groups, users }) {
   return { everyone: true };
 }
 
-/** The operation's name and input: one person is told by a message, others by an announcement. */
+/** The operation's name and input: one person is told by a message, others by an announcement. The server refuses what has flaws. */
 export function inputOf(draft, template) {
   const common = {
     type: draft.type, content: contentOf(draft, template), sender: draft.sender.trim() || undefined,
-    publishAt: publishAt(draft) ?? undefined, expiresAt: draft.expires ? instant(draft.expires, draft.zone) : undefined, idempotencyKey: draft.key,
+    strict: true, publishAt: publishAt(draft) ?? undefined, expiresAt: draft.expires ? instant(draft.expires, draft.zone) : undefined, idempotencyKey: draft.key,
   };
   if (draft.audience === 'users' && draft.users.length === 1) return { isMessage: true, input: { ...common, receiver: draft.users[0] } };
   return { isMessage: false, input: { ...common, audience: audienceOf(draft) } };

@@ -7,16 +7,15 @@ import { TOKEN, keep, kept } from './storage.js';
 const NO_DOORS = { signIn: false, session: null };
 
 /**
- * Who is calling when the page opens, and a token that a link offers to whoever uses a different one: a link must not make somebody work
- * as another without their knowing.
+ * Who is calling when the page opens, and a token that a link offers: a link must not make somebody work as another, or as somebody at all,
+ * without their knowing.
  */
 export async function first() {
   const [linked, token] = [taken(), kept(TOKEN)];
   const doors = await askDoors();
   const current = token ? byToken(token) : doors.session && byCookie(doors.session);
-  const isOffer = linked !== null && current && linked !== token;
-  if (linked && !current) keep(TOKEN, linked);
-  return { signIn: doors.signIn, caller: current ?? (linked ? byToken(linked) : null), offered: isOffer ? byToken(linked) : null };
+  const isOffer = linked !== null && linked !== token;
+  return { signIn: doors.signIn, caller: current ?? null, offered: isOffer ? byToken(linked) : null };
 }
 
 /** The token in the address, if there is one, which is taken out of it and of the browser's history, so that it is not passed on. */

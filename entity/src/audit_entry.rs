@@ -30,6 +30,8 @@ pub enum Subject {
     Rule = 8,
     /// A webhook endpoint: its number.
     Endpoint = 9,
+    /// A target type: its code.
+    TargetType = 10,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -48,6 +50,8 @@ pub struct Model {
     pub subject: Option<String>,
     /// How many things or users it was about.
     pub subject_count: i64,
+    /// What it was about in particular, in at most 1,000 characters; NULL for most acts.
+    pub detail: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

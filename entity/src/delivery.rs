@@ -74,6 +74,8 @@ pub struct Model {
     /// When it is, or was, to be tried.
     pub due_at: i64,
     pub attempts: i64,
+    /// When it was tried first since it was to be sent; nothing before that.
+    pub first_tried_at: Option<i64>,
     /// The status of the last attempt, where there was an answer: of HTTP or SMTP.
     pub status: Option<i64>,
     /// Why the last attempt failed; at most 500 bytes.

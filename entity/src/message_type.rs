@@ -30,6 +30,8 @@ pub struct Model {
     pub read_policy: ReadPolicy,
     /// Users cannot switch it off.
     pub mandatory: bool,
+    /// Users may send messages of it, where the server lets users of the tenant send at all.
+    pub users_may_send: bool,
     pub ttl_seconds: Option<i64>,
     /// Order in overviews, ascending; ties by code.
     pub position: i32,

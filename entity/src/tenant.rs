@@ -4,6 +4,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::ids::{Seq, TenantId};
 use crate::statement::OfTenant;
+use crate::target_type::SubscriptionPolicy;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "tenant")]
@@ -27,9 +28,11 @@ pub struct Model {
     /// When `last_seq` was published, in milliseconds; it never goes back, whatever the nodes'
     /// clocks say.
     pub published_at: i64,
-    /// Raised by every change of types, reasons, codes of views and defaults: a cached catalogue is
-    /// checked against it.
+    /// Raised by every change of message types, reasons, codes of views, target types, the follow policy and defaults: a cached
+    /// catalogue is checked against it.
     pub catalogue_version: i64,
+    /// Who may let users follow others. Part of the catalogue.
+    pub follow_policy: SubscriptionPolicy,
     /// Raised when the text of something that is published is amended.
     pub text_version: i64,
     /// How many users were erased. What was looked up while it was the same is still there.

@@ -2,6 +2,7 @@
 
 mod cost;
 mod limits;
+mod literal;
 mod merge;
 mod refusal;
 mod scan;
@@ -15,8 +16,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use async_graphql::parser;
 use async_graphql::parser::types::{ExecutableDocument, OperationDefinition, OperationType, Selection};
-use async_graphql::parser::{self, parse_query};
 use async_graphql::{Name, Positioned, Request, ServerError, Variables};
 use async_graphql_value::ConstValue;
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -25,6 +26,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 pub use cost::{Costs, Dear};
 pub use limits::Limits;
 pub use refusal::Refusal;
+use scan::Scan;
 use types::Types;
 pub use validator::Validator;
 use variables::Check;
@@ -208,21 +210,23 @@ fn parse(text: &str, limits: &Limits) -> Result<ExecutableDocument, Refusal> {
     if text.len() > limits.document_bytes {
         return Err(Refusal::limit("document_bytes", "bytes", limits.document_bytes));
     }
-    let found = scan::scan(text).ok_or_else(|| Refusal::syntax("a string does not end", None))?;
+    let found = scan(text)?;
     if found.nesting > limits.nesting {
         return Err(Refusal::limit("nesting", "brackets within each other", limits.nesting));
     }
     if found.tokens > limits.tokens {
         return Err(Refusal::limit("tokens", "tokens", limits.tokens));
     }
-    parse_query(text).map_err(|error| match error {
-        // The last line says what was expected; those before repeat the document.
-        parser::Error::Syntax { message, start, .. } => {
-            let expected = message.rsplit_once("= ").map(|(_, expected)| expected.trim());
-            Refusal::syntax(expected.filter(|text| text.starts_with("expected")).unwrap_or_default(), Some(start))
-        }
-        other => Refusal::invalid(other.to_string(), other.positions().next()),
-    })
+    literal::parse(text, &found.literals)
+}
+
+/// Parses a document of somebody who is trusted, without limits. The parser calls itself for each bracket within another.
+pub fn parse_trusted(text: &str) -> Result<ExecutableDocument, Refusal> {
+    literal::parse(text, &scan(text)?.literals)
+}
+
+fn scan(text: &str) -> Result<Scan, Refusal> {
+    scan::scan(text).ok_or_else(|| Refusal::syntax("a string does not end", None))
 }
 
 type Selected<'a> = (Option<&'a Name>, &'a Merged);

@@ -1,12 +1,16 @@
 //! A first look at a document's text, before anything recursive touches it.
 
+use std::ops::Range;
+
 /// What a document's text is like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// The deepest nesting of round, square and curly brackets.
     pub nesting: usize,
     /// Names, numbers, strings and punctuation.
     pub tokens: usize,
+    /// Where the strings are that the parser reads otherwise than the specification: block strings, and those with `\u`.
+    pub literals: Vec<Range<usize>>,
 }
 
 /// Counts brackets and tokens outside of strings and comments; nothing where a string does not end.
@@ -23,7 +27,12 @@ pub fn scan(text: &str) -> Option<Scan> {
             b' ' | b'\t' | b'\n' | b'\r' | b',' => 1,
             b'"' => {
                 found.tokens += 1;
-                if rest.starts_with(b"\"\"\"") { block_string(rest)? } else { string(rest)? }
+                let is_block = rest.starts_with(b"\"\"\"");
+                let bytes = if is_block { block_string(rest)? } else { string(rest)? };
+                if is_block || rest[..bytes].windows(2).any(|pair| pair == b"\\u") {
+                    found.literals.push(at..at + bytes);
+                }
+                bytes
             }
             b'(' | b'[' | b'{' => {
                 open += 1;
@@ -80,7 +89,7 @@ fn string(text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scan, scan};
+    use super::scan;
 
     #[test]
     fn brackets_count_outside_of_strings_and_comments_only() {
@@ -91,7 +100,8 @@ mod tests {
             ("", 0, 0),
             ("}}}{", 1, 4),
         ] {
-            assert_eq!(scan(text), Some(Scan { nesting, tokens }), "{text}");
+            let found = scan(text).unwrap();
+            assert_eq!((found.nesting, found.tokens), (nesting, tokens), "{text}");
         }
     }
 

@@ -29,6 +29,13 @@ mod m20261124_000027_folded_names;
 mod m20261125_000028_audit;
 mod m20261125_000029_tally_hours;
 mod m20261126_000030_kept_unread;
+mod m20261130_000100_first_tries;
+mod m20261130_000300_audit_detail;
+mod m20261130_000500_target_types;
+mod m20261130_000501_types_for_users;
+mod m20261130_000502_ended_sessions;
+mod m20261130_000600_departures;
+mod m20261130_000700_gap;
 mod migrator;
 
 use migrator::MigrationTrait;
@@ -64,6 +71,13 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
     m20261125_000028_audit,
     m20261125_000029_tally_hours,
     m20261126_000030_kept_unread,
+    m20261130_000100_first_tries,
+    m20261130_000300_audit_detail,
+    m20261130_000500_target_types,
+    m20261130_000501_types_for_users,
+    m20261130_000502_ended_sessions,
+    m20261130_000600_departures,
+    m20261130_000700_gap,
 ];
 
 /// The names of all migrations, oldest first.

@@ -22,8 +22,8 @@ use crate::model::tenant::Tenant;
 /// What every request needs and hardly ever changes. All of it may be forgotten at any time.
 #[derive(Debug)]
 pub struct Caches {
-    /// By code; a tenant never changes.
-    pub tenants: Cache<String, Arc<Tenant>>,
+    /// By code, with when they were looked up. A tenant never changes, but the database may be another one by now.
+    pub tenants: Cache<String, (Instant, Arc<Tenant>)>,
     /// Checked against the tenant's version by every statement that relies on it.
     pub catalogues: Cache<TenantId, Arc<Catalogue>>,
     /// By the partner's id and how many users the tenant had erased when, or before, this one was looked up: a user's number
@@ -63,6 +63,22 @@ impl Caches {
             answers: Answers::new(config.limits.cached_overview_bytes),
             pings: Mutex::default(),
         }
+    }
+
+    /// Forgets all of it.
+    pub fn clear(&self) {
+        self.tenants.clear();
+        self.catalogues.clear();
+        self.users.known.clear();
+        self.actions.known.clear();
+        self.contents.clear();
+        self.overviews.clear();
+        self.answers.clear();
+    }
+
+    /// Whether a tenant that was looked up then need not be looked up again.
+    pub fn is_known(looked_up_at: Instant) -> bool {
+        looked_up_at.elapsed() < FORGOTTEN_AFTER
     }
 
     /// Makes room of what counts no more.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
 use sea_orm::DbBackend;
 
 use crate::auth::{SignIn, Verifier};
@@ -19,6 +20,7 @@ use crate::egress::Egress;
 use crate::error::Result;
 use crate::hub::{About, Hub};
 use crate::mail::Mail;
+use crate::model::gaps::Gaps;
 use crate::push::Push;
 use crate::source::Sources;
 use crate::telemetry::metrics::Metrics;
@@ -62,6 +64,8 @@ pub struct App {
     pub vault: Vault,
     /// What need not be read again.
     pub caches: Caches,
+    /// Places that logs never had.
+    pub gaps: RwLock<Gaps>,
     /// What is remembered is served by, where there is one.
     pub board: Option<Arc<Board>>,
     _keeper: Option<Keeper>,
@@ -97,6 +101,7 @@ impl App {
             None => None,
         };
         let sources = Sources::read(&config.sources, &|name| std::env::var_os(name))?;
+        sources.refuse_own(config.database.url())?;
         let egress = Egress::new(&config.egress)?;
         let mail = Mail::new(egress.clone());
         let wechat = WeChat::new(egress.clone(), &config.wechat)?;
@@ -128,6 +133,7 @@ impl App {
             push,
             vault,
             caches,
+            gaps: RwLock::default(),
             board,
             _keeper: keeper,
             hub,

@@ -5,7 +5,7 @@ use std::fmt::{self, Formatter};
 use serde::de::value::StrDeserializer;
 use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::role::Role;
 
@@ -46,4 +46,35 @@ pub fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error
     let said = String::deserialize(deserializer)?;
     let said: StrDeserializer<'_, D::Error> = said.as_str().into_deserializer();
     Role::deserialize(said)
+}
+
+/// The last second of the year 9999. What is later counts in milliseconds, or was made up.
+const LATEST: f64 = 253_402_300_799.0;
+
+/// `exp`: a NumericDate (RFC 7519, section 2), which is any JSON number of seconds. Its fraction is cut off.
+pub fn exp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Number(number) => seconds("exp", &number),
+        _ => Err(none("exp")),
+    }
+}
+
+/// `nbf`: a NumericDate, which may be left out.
+pub fn nbf<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::Number(number) => seconds("nbf", &number).map(Some),
+        _ => Err(none("nbf")),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a fraction is cut off, and all else fits")]
+fn seconds<E: Error>(claim: &str, number: &Number) -> Result<i64, E> {
+    let seconds = number.as_f64().filter(|seconds| (0.0..=LATEST).contains(seconds));
+    let told = || format!("{claim} must be seconds since 1970, up to the year 9999; milliseconds are too many");
+    seconds.map(|seconds| seconds as i64).ok_or_else(|| E::custom(told()))
+}
+
+fn none<E: Error>(claim: &str) -> E {
+    E::custom(format_args!("{claim} must be a number of seconds since 1970"))
 }

@@ -11,6 +11,7 @@ use parking_lot::RwLock;
 use super::fetch::{client, fetch};
 use crate::config::JwksSource;
 use crate::error::{Error, Result};
+use crate::json::is_reserved;
 
 /// The URL is asked at most this often for a key that is not known, or anybody could make us ask without end.
 const REFRESH_SECONDS: i64 = 30;
@@ -134,6 +135,9 @@ async fn from_file(source: &JwksSource, path: &Path) -> Result<Vec<Key>> {
 
 /// The keys of a JWKS that tokens may be signed with; an error where there is none.
 fn usable(text: &str) -> Result<Vec<Key>, String> {
+    if is_reserved(text.as_bytes()) {
+        return Err("it has a key that is reserved".into());
+    }
     let set: JwkSet = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let keys: Vec<Key> = set.keys.iter().filter_map(key).collect();
     if keys.is_empty() { Err("it has no RS256, ES256 or EdDSA key for signatures".into()) } else { Ok(keys) }

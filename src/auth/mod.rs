@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::config::{AuthConfig, JwksSource};
 use crate::error::{Error, Result};
 use jwks::Jwks;
-pub use oidc::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
+pub use oidc::{ATTEMPT_SECONDS, Refusal, Return, Returned, Session, SignIn};
 pub use role::Role;
 use token::Audience;
 
@@ -42,6 +42,7 @@ pub struct Claims {
     #[serde(default, deserialize_with = "claims::role")]
     pub role: Role,
     /// Seconds since 1970.
+    #[serde(deserialize_with = "claims::exp")]
     pub exp: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -50,7 +51,7 @@ pub struct Claims {
 /// The claims that need a look before they are believed.
 #[derive(Deserialize)]
 struct Conditions {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "claims::nbf")]
     nbf: Option<i64>,
     #[serde(default)]
     iss: Option<String>,

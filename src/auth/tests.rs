@@ -83,6 +83,67 @@ async fn a_token_without_a_role_is_a_users() {
 }
 
 #[tokio::test]
+async fn an_instant_is_any_number_of_seconds_up_to_the_year_9999() {
+    let verifier = by_secret().await;
+    let header = r#"{"alg":"HS256"}"#;
+    let payload = |claim: &str| {
+        format!(r#"{{"tenant":"acme","sub":"ada","exp":1800000060,{claim}}}"#)
+            .replace(r#""exp":1800000060,"exp""#, r#""exp""#)
+    };
+    for claim in [
+        r#""exp":1800000060.0"#,
+        r#""exp":1800000060.5"#,
+        r#""exp":1.80000006e9"#,
+        r#""exp":18000000600e-1"#,
+        r#""exp":1.80000006E+09"#,
+        r#""exp":1800000060.00000000000000000000001"#,
+        r#""exp":253402300799"#,
+        r#""nbf":1799999999.5"#,
+        r#""nbf":1.8e9"#,
+        r#""nbf":0"#,
+        r#""nbf":null"#,
+        r#""iat":1799999999.25"#,
+        r#""iat":1.7999e9"#,
+    ] {
+        let token = signed_as_it_stands(header, &payload(claim));
+        assert!(verifier.verify(&token, now()).await.is_ok(), "{claim}");
+    }
+    for (claim, words) in [
+        (r#""exp":1800000000.5"#, "has expired"),
+        (r#""exp":1.8e9"#, "has expired"),
+        (r#""exp":1799999400000"#, "exp must be seconds since 1970, up to the year 9999"),
+        (r#""exp":253402300800"#, "exp must be seconds"),
+        (r#""exp":1e400"#, "exp must be seconds"),
+        (r#""exp":99999999999999999999999"#, "exp must be seconds"),
+        (r#""exp":-1"#, "exp must be seconds"),
+        (r#""exp":"1800000060""#, "exp must be a number"),
+        (r#""nbf":1800000060.5"#, "not valid yet"),
+        (r#""nbf":1800000000000"#, "nbf must be seconds"),
+        (r#""nbf":-5"#, "nbf must be seconds"),
+        (r#""nbf":true"#, "nbf must be a number"),
+    ] {
+        let why = refused(&verifier, &signed_as_it_stands(header, &payload(claim))).await;
+        assert!(why.contains(words), "{claim}: {why}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_would_be_read_within_itself_is_not_read() {
+    let (open, close) = ("[".repeat(100), "]".repeat(100));
+    let mut within = "1".to_owned();
+    for _ in 0..8 {
+        let text = serde_json::to_string(&within).unwrap();
+        within = format!(r#"{open}{{"$serde_json::private::RawValue":{text}}}{close}"#);
+    }
+    let verifier = by_secret().await;
+    let header = format!(r#"{{"alg":"HS256","x":{within}}}"#);
+    assert!(refused(&verifier, &signed_as_it_stands(&header, &claims().to_string())).await.contains("cannot be read"));
+    let payload = format!(r#"{{"tenant":"acme","sub":"ada","exp":1800000060,"x":{within}}}"#);
+    let token = signed_as_it_stands(r#"{"alg":"HS256"}"#, &payload);
+    assert!(refused(&verifier, &token).await.contains("cannot be read"));
+}
+
+#[tokio::test]
 async fn claims_that_are_missing_wrong_or_out_of_time_are_refused() {
     let verifier = by_secret().await;
     for (name, value) in [

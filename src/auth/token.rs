@@ -1,5 +1,7 @@
 //! What stands in a token, once it is known who has signed it.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{DecodingKey, Header, Validation, decode, decode_header};
 use serde::Deserialize;
@@ -7,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::claims::Unique;
 use crate::error::{Error, Result};
+use crate::json::is_reserved;
 
 /// For whom a token is meant.
 #[derive(Deserialize)]
@@ -39,6 +42,11 @@ pub fn is_name(claim: &str) -> bool {
 /// The head of a token, which nobody has vouched for.
 pub fn header(token: &str) -> Result<Header> {
     let refuse = |why: &str| Error::Unauthenticated(why.to_owned());
+    // Of claims, too: a person may have chosen them.
+    let mut parts = token.split('.').take(2).filter_map(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    if parts.any(|part| is_reserved(&part)) {
+        return Err(refuse("the token cannot be read"));
+    }
     let header = decode_header(token).map_err(|_| refuse("the token cannot be read"))?;
     if header.crit.is_some() || header.extras.inner().contains_key("crit") {
         return Err(refuse("the token asks for extensions that are not known here"));

@@ -211,6 +211,14 @@ impl Board {
         let _ = timeout(self.pace.look(), self.wanted.notified()).await;
     }
 
+    /// Believes nothing that hangs there until this node has raised the epoch: the database that it was agreed on in is another one.
+    pub fn forget(&self) {
+        *self.known.lock() = None;
+        self.trusted.set(0);
+        self.wanted.notify_one();
+        self.changed.send_replace(());
+    }
+
     /// How often something could not be taken down.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::SeqCst)

@@ -11,6 +11,7 @@ use tidings::domain::audit::{self, Entry, Filter, Subject};
 use tidings::domain::{tenant, user};
 use tidings::error::Result;
 use tidings::model::actor::{Origin, Staff};
+use tidings::model::slice::Slice;
 
 use super::say::say;
 use super::serve::start_over;
@@ -39,7 +40,7 @@ impl Audit {
         let filter = Filter { since: self.since.map(|at| at.timestamp_millis()), ..Filter::default() };
         let mut place = None;
         loop {
-            let page = audit::page(&app, &tenant, &filter, ENTRIES, place).await?;
+            let page = audit::page(&app, &tenant, &filter, &Slice::first(ENTRIES, place)).await?;
             let users = page.entries.iter().filter(|(_, of)| of.kind == Subject::User);
             let users = users.filter_map(|(_, of)| of.subject.as_deref()?.parse().ok().map(UserId));
             let users: Vec<UserId> = users.collect();
@@ -84,6 +85,7 @@ fn line(of: &Entry, subject: Option<&str>) -> String {
         Subject::ViewCode => "viewCode",
         Subject::Rule => "rule",
         Subject::Endpoint => "endpoint",
+        Subject::TargetType => "targetType",
     };
     let line = json!({
         "at": calendar(of.at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true),

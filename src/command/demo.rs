@@ -20,28 +20,39 @@ const SECRET: &str = "demo-secret-for-trying-out-only-0000";
 /// How long the tokens are valid that are printed.
 const DAY: Duration = Duration::from_hours(24);
 
-/// Serves the demo, over a database that is thrown away where no other one is named.
+/// Serves the demo on this machine, over a database that is thrown away.
+///
+/// Fails with `Config` where somebody else's data would be in it, or others could reach it: everybody has its tokens.
 pub async fn serve(mut config: Config) -> Result<()> {
+    if config.database.url.is_some() {
+        let why = "DATABASE_URL is set: --demo gives its tokens to everybody, and so has a database of its own, which it throws away. \
+            Leave one of the two out";
+        return Err(Error::Config(why.into()));
+    }
+    if !config.listen.address.ip().is_loopback() {
+        let why = format!(
+            "TIDINGS_LISTEN is {}, where others may reach it: --demo gives its tokens to everybody, and so listens on this machine alone, such as at \
+             127.0.0.1:8080",
+            config.listen.address
+        );
+        return Err(Error::Config(why));
+    }
     let auth = &mut config.auth;
     auth.secret.get_or_insert_with(|| SECRET.to_owned());
     let auth = auth.clone();
     config.wire.local_origins = true;
-    let thrown_away = if config.database.url.is_none() { Some(folder()?) } else { None };
-    if let Some(folder) = &thrown_away {
-        config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
-        if config.keys.key.is_none() {
-            // What it seals is thrown away with it.
-            config.keys.key = Some(key()?);
-        }
+    let folder = folder()?;
+    config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
+    if config.keys.key.is_none() {
+        // What it seals is thrown away with it.
+        config.keys.key = Some(key()?);
     }
     let (_held, app) = start(config).await?;
     demo::fill(&app).await?;
     let pages = demo::routes(app.clone());
     let served = serve_over(app, pages, async |address| greet(&auth, address)).await;
-    if let Some(folder) = thrown_away {
-        // What is left in the folder for temporary files is nobody's loss.
-        let _ = std::fs::remove_dir_all(folder);
-    }
+    // What is left in the folder for temporary files is nobody's loss.
+    let _ = std::fs::remove_dir_all(folder);
     served
 }
 
@@ -74,11 +85,10 @@ fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
     };
     say(&format!(
         "\nThe demo is ready: a tenant called {tenant}, whose users have two weeks of notifications.\n\n\
-         A product with the bell in its page, the operator's desk and console, and {name}'s, where it rings, too:\n\n  \
+         A product with the bell in its page, and the operator's desk and console:\n\n  \
            product  http://{address}/demo\n  \
            desk     http://{address}/desk#token={admin}\n  \
-           console  http://{address}/console#token={admin}\n  \
-           bell     http://{address}/console#token={user}\n\n  \
+           console  http://{address}/console#token={admin}\n\n  \
            user     {user}\n  \
            service  {service}\n  \
            admin    {admin}\n\n\

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidings::auth::SignIn;
 use tidings::clock::Agreed;
 use tidings::config::operations::Operations;
-use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig};
+use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig, masked};
 use tidings::database::{self, Database};
 use tidings::domain::{lane, mail};
 use tidings::egress::Egress;
@@ -39,14 +39,14 @@ pub async fn run(config: &Config, log: &LogConfig, json: bool) -> Result<()> {
     if json {
         let found = |(what, found): (Cow<'_, str>, Result<String>)| match found {
             Ok(found) => json!({ "what": what, "ok": true, "found": found }),
-            Err(error) => json!({ "what": what, "ok": false, "found": error.told() }),
+            Err(error) => json!({ "what": what, "ok": false, "found": masked(&error.told()) }),
         };
         let all: Vec<Value> = findings.0.into_iter().map(found).collect();
         say(&format!("{}\n", json!({ "ok": ailing == 0, "findings": all })))?;
     } else {
         let line = |(what, found): (Cow<'static, str>, Result<String>)| match found {
             Ok(found) => format!("ok    {what}: {found}\n"),
-            Err(error) => format!("WRONG {what}: {}\n", error.told()),
+            Err(error) => format!("WRONG {what}: {}\n", masked(&error.told())),
         };
         say(&findings.0.into_iter().map(line).collect::<String>())?;
     }
@@ -85,6 +85,9 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
     }
     match Sources::read(&config.sources, &|name| std::env::var_os(name)) {
         Ok(sources) => {
+            if let Err(error) = sources.refuse_own(config.database.url()) {
+                findings.note("sources", Err(error));
+            }
             for source in sources.all() {
                 findings.note(format!("source {}", source.name()), looked_at(source).await);
             }
@@ -148,8 +151,8 @@ fn secrets(keys: &KeysConfig) -> Result<String> {
 
 /// What requests to addresses of users may reach.
 fn egress(config: &EgressConfig) -> String {
-    let networks = config.allow.networks().iter().map(ToString::to_string);
-    let listed: Vec<_> = networks.chain(config.allow.names().iter().cloned()).collect();
+    let with = |(entry, opens): (String, bool)| if opens { format!("{entry} at every port") } else { entry };
+    let listed: Vec<_> = config.allow.entries().into_iter().map(with).collect();
     match listed.as_slice() {
         [] => "reaches public addresses alone, by https".into(),
         listed => format!("reaches public addresses by https, and {}", listed.join(", ")),
@@ -158,7 +161,11 @@ fn egress(config: &EgressConfig) -> String {
 
 async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     let pooler = if config.database.pooler.is_some() { " through a pooler" } else { "" };
-    let sound = db.is_sound(config.database.url()).await;
+    let mut sound = db.is_sound(config.database.url()).await;
+    if sound.is_ok() && db.fence.is_read_only() {
+        let why = "the server is read-only, as one is that copies another: name the one that it copies";
+        sound = Err(Error::Config(why.into()));
+    }
     findings.note("database", sound.map(|()| format!("{:?} answers{pooler}", db.backend())));
     if let Some(direct) = config.database.directly() {
         findings.note("direct URL", directly(&direct, db).await);

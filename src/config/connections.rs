@@ -33,6 +33,9 @@ pub struct ConnectionsConfig {
     /// everybody's; `none` for none.
     #[arg(long, env = "TIDINGS_PROXIES", default_value = Networks::OWN)]
     pub proxies: Networks,
+    /// Addresses and networks, separated by commas, of your proxies, whose `X-Forwarded-For` is believed; `none` for none.
+    #[arg(long, env = "TIDINGS_TRUSTED_PROXIES", default_value = Networks::LOOPBACK)]
+    pub trusted_proxies: Networks,
     /// Seconds after SIGTERM for which `/readyz` says no while everything goes on, so that balancers look elsewhere first.
     #[arg(long, env = "TIDINGS_DRAIN_SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
     pub drain_seconds: u16,
@@ -89,6 +92,9 @@ pub struct Networks(Vec<IpNet>);
 impl Networks {
     /// This machine, and private networks (RFC 1918, RFC 4193).
     const OWN: &str = "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
+
+    /// This machine.
+    const LOOPBACK: &str = "127.0.0.0/8,::1/128";
 
     /// Whether an address is in one of them.
     pub fn have(&self, address: IpAddr) -> bool {

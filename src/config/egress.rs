@@ -10,7 +10,7 @@ use ipnet::IpNet;
 #[derive(Args, Clone, Debug, Default)]
 pub struct EgressConfig {
     /// Networks, addresses and host names, separated by commas, that requests to addresses of users may reach although they are
-    /// private, and by http; `none` for none.
+    /// private, and by http; each at one port, as in `10.0.0.0/8:443` and `[fd00::/8]:443`, or at every port; `none` for none.
     #[arg(id = "egress_allow", long = "egress-allow", env = "TIDINGS_EGRESS_ALLOW", default_value = "none")]
     pub allow: Destinations,
     /// The same for what browsers have subscribed, which are addresses that any user may name.
@@ -26,11 +26,11 @@ impl EgressConfig {
     }
 }
 
-/// Networks and hosts.
+/// Networks and hosts, each at one port or at every port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Destinations {
-    networks: Vec<IpNet>,
-    names: Vec<String>,
+    networks: Vec<(IpNet, Option<u16>)>,
+    names: Vec<(String, Option<u16>)>,
 }
 
 /// The most bytes of a host name (RFC 1035, section 2.3.4).
@@ -38,24 +38,37 @@ const NAME_BYTES: usize = 253;
 
 impl Destinations {
     /// The networks that are listed.
-    pub fn networks(&self) -> &[IpNet] {
-        &self.networks
+    pub fn networks(&self) -> impl Iterator<Item = IpNet> {
+        self.networks.iter().map(|(network, _)| *network)
     }
 
-    /// The names that are listed, in lower case.
-    pub fn names(&self) -> &[String] {
-        &self.names
+    /// Whether an address is in a network that is listed at this port.
+    pub fn have(&self, address: IpAddr, port: u16) -> bool {
+        self.networks.iter().any(|(network, at)| network.contains(&address) && at.is_none_or(|at| at == port))
     }
 
-    /// Whether an address is in a network that is listed.
-    pub fn have(&self, address: IpAddr) -> bool {
-        self.networks.iter().any(|network| network.contains(&address))
-    }
-
-    /// Whether a name is listed, by itself: one that ends in it is not.
-    pub fn name(&self, name: &str) -> bool {
+    /// Whether a name is listed at this port, by itself: one that ends in it is not.
+    pub fn name(&self, name: &str, port: u16) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
-        self.names.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+        let is_at = |at: &Option<u16>| at.is_none_or(|at| at == port);
+        self.names.iter().any(|(listed, at)| listed.eq_ignore_ascii_case(name) && is_at(at))
+    }
+
+    /// Whether an entry lists this port alone.
+    pub fn names_port(&self, port: u16) -> bool {
+        let ports = self.networks.iter().map(|(_, at)| at).chain(self.names.iter().map(|(_, at)| at));
+        ports.flatten().any(|at| *at == port)
+    }
+
+    /// Each entry as the setting has it, in the order of networks and names, and whether it opens every port.
+    pub fn entries(&self) -> Vec<(String, bool)> {
+        let with = |host: String, port: &Option<u16>| match port {
+            Some(port) if host.contains("::") => (format!("[{host}]:{port}"), false),
+            Some(port) => (format!("{host}:{port}"), false),
+            None => (host, true),
+        };
+        let networks = self.networks.iter().map(|(network, port)| with(network.to_string(), port));
+        networks.chain(self.names.iter().map(|(name, port)| with(name.clone(), port))).collect()
     }
 }
 
@@ -68,16 +81,34 @@ impl FromStr for Destinations {
             return Ok(all);
         }
         for entry in text.split(',').map(str::trim) {
-            if let Some(network) = entry.parse().ok().or_else(|| entry.parse().map(|of: IpAddr| of.into()).ok()) {
-                all.networks.push(network);
-            } else if is_name(entry) {
-                all.names.push(entry.to_ascii_lowercase());
-            } else {
-                return Err(format!("{entry:?} must be an address, a network such as 10.0.0.0/8, or a host name"));
+            let wrong = || {
+                format!(
+                    "{entry:?} must be an address, a network such as 10.0.0.0/8, or a host name, with `:443` behind it for one port"
+                )
+            };
+            // An address of IPv6 is full of colons: with a port it stands in brackets.
+            let (host, port) = match (network(entry), entry.rsplit_once(':')) {
+                (None, Some((host, port))) => {
+                    let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(wrong)?;
+                    let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+                    (inside.unwrap_or(host), Some(port))
+                }
+                _ => (entry, None),
+            };
+            match network(host) {
+                Some(IpNet::V6(_)) if port.is_some() && !entry.starts_with('[') => return Err(wrong()),
+                Some(network) => all.networks.push((network, port)),
+                None if is_name(host) => all.names.push((host.to_ascii_lowercase(), port)),
+                None => return Err(wrong()),
             }
         }
         Ok(all)
     }
+}
+
+/// A network, or the one of a single address.
+fn network(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse().map(|of: IpAddr| of.into()).ok())
 }
 
 /// Whether it can be looked up as it stands. What ends in a number is an address that was mistyped, which no URL has for a name.
@@ -103,12 +134,12 @@ mod tests {
             ("192.168.7.8", false),
             ("fd00:1::9", true),
         ] {
-            assert_eq!(listed.have(address.parse().unwrap()), is_listed, "{address}");
+            assert_eq!(listed.have(address.parse().unwrap(), 80), is_listed, "{address}");
         }
         for (name, is_listed) in
             [("hooks.internal", true), ("HOOKS.internal.", true), ("a.hooks.internal", false), ("internal", false)]
         {
-            assert_eq!(listed.name(name), is_listed, "{name}");
+            assert_eq!(listed.name(name, 80), is_listed, "{name}");
         }
         for nothing in ["", "none"] {
             assert_eq!(nothing.parse::<Destinations>().unwrap(), Destinations::default());
@@ -116,12 +147,47 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_may_be_of_one_port() {
+        let listed: Destinations =
+            "10.0.0.0/8:443,10.0.0.7:8080,[fd00::/8]:443,[::1]:25,relay:587,hooks".parse().unwrap();
+        for (address, port, is_listed) in [
+            ("10.1.2.3", 443, true),
+            ("10.1.2.3", 6379, false),
+            ("10.0.0.7", 8080, true),
+            ("10.0.0.8", 8080, false),
+            ("fd00::9", 443, true),
+            ("fd00::9", 80, false),
+            ("::1", 25, true),
+        ] {
+            assert_eq!(listed.have(address.parse().unwrap(), port), is_listed, "{address} {port}");
+        }
+        for (name, port, is_listed) in [("relay", 587, true), ("relay", 25, false), ("hooks", 1, true)] {
+            assert_eq!(listed.name(name, port), is_listed, "{name} {port}");
+        }
+        let entries = [("10.0.0.0/8:443", false), ("10.0.0.7/32:8080", false), ("[fd00::/8]:443", false)];
+        assert_eq!(listed.entries()[..3], entries.map(|(entry, opens)| (entry.to_owned(), opens)));
+        assert_eq!(listed.entries()[5], ("hooks".to_owned(), true));
+    }
+
+    #[test]
     fn what_is_none_of_them_is_named() {
-        for wrong in
-            ["10.0.0.0/40", "10.0.0.256", "10.0.0", "*.internal", "http://a", "a:80", "a,", "ü.example", "0x7f.0x1"]
-        {
+        for wrong in [
+            "10.0.0.0/40",
+            "10.0.0.256",
+            "10.0.0",
+            "*.internal",
+            "http://a",
+            "a:",
+            "a:0",
+            "a:65536",
+            "[a:80",
+            "fd00::/8:443",
+            "a,",
+            "ü.example",
+            "0x7f.0x1",
+        ] {
             let told = wrong.parse::<Destinations>().unwrap_err();
-            assert!(told.ends_with("must be an address, a network such as 10.0.0.0/8, or a host name"), "{told}");
+            assert!(told.contains("must be an address, a network such as 10.0.0.0/8, or a host name"), "{told}");
         }
     }
 }

@@ -69,6 +69,15 @@ pub struct LimitsConfig {
     /// Operations of each service and operator a minute; 0 for no limit.
     #[arg(long = "staff-rate", env = "TIDINGS_STAFF_RATE", default_value_t = Self::DEFAULT.staff_rate)]
     pub staff_rate: u32,
+    /// Requests without a token a minute that one address (of IPv6, one /64) may send to each route; 0 for no limit.
+    #[arg(long = "network-rate", env = "TIDINGS_NETWORK_RATE", default_value_t = Self::DEFAULT.network_rate)]
+    pub network_rate: u32,
+    /// Requests without a token a minute that all addresses together may send to each route; 0 for no limit.
+    #[arg(long = "route-rate", env = "TIDINGS_ROUTE_RATE", default_value_t = Self::DEFAULT.route_rate)]
+    pub route_rate: u32,
+    /// Bytes of live events that a user may be sent a minute, over all subscriptions together; 0 for no limit.
+    #[arg(long = "event-bytes", env = "TIDINGS_EVENT_BYTES", default_value_t = Self::DEFAULT.event_bytes)]
+    pub event_bytes: u32,
     /// Subscriptions, follows, preferences of actions, and visits of views, of each user a day, new or not; 0 for no limit.
     #[arg(long = "user-makes", env = "TIDINGS_USER_MAKES", default_value_t = Self::DEFAULT.user_makes)]
     pub user_makes: u32,
@@ -110,6 +119,9 @@ impl LimitsConfig {
         staff_answer_bytes: 16 * 1024 * 1024,
         rate: 600,
         staff_rate: 0,
+        network_rate: 300,
+        route_rate: 6_000,
+        event_bytes: 64 * 1024 * 1024,
         user_makes: 20_000,
         cached_documents: 1_000,
         cached_document_bytes: 16 * 1024 * 1024,

@@ -6,6 +6,7 @@ mod files;
 mod keys;
 mod limits;
 mod log;
+mod masked;
 mod oidc;
 pub mod operations;
 mod public;
@@ -26,6 +27,7 @@ pub use files::{Environment, FilesConfig, with_files};
 pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
+pub use masked::masked;
 pub use oidc::{OidcConfig, SignInConfig, TenantOf};
 pub use public::{PublicConfig, PublicUrl, is_confidential};
 pub use sources::{SourceSettings, SourcesConfig};
@@ -203,8 +205,14 @@ pub struct AuthConfig {
 }
 
 impl AuthConfig {
-    /// Finds secrets that are too short to be any.
+    /// Finds secrets that are too short to be any, and keys that somebody on the way could replace.
     pub fn check(&self) -> Result<()> {
+        if let Some(JwksSource::Url(url)) = &self.jwks
+            && !reqwest::Url::parse(url).is_ok_and(|url| is_confidential(&url))
+        {
+            let why = "must be a file or an https URL (http: is for this machine): tokens are believed that its keys have signed";
+            return Err(Error::Config(format!("TIDINGS_JWKS {why}")));
+        }
         for (name, secret) in [("TIDINGS_SECRET", &self.secret), ("TIDINGS_PREVIOUS_SECRET", &self.previous_secret)] {
             if let Some(secret) = secret.as_ref().filter(|secret| secret.len() < SECRET_BYTES) {
                 let bytes = secret.len();

@@ -53,15 +53,14 @@ impl FromStr for PublicUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_ours = |url: &Url| {
-            let has_more = url.query().is_some() || url.fragment().is_some();
-            let is_signed_in = !url.username().is_empty() || url.password().is_some();
-            matches!(url.scheme(), "https" | "http") && !has_more && !is_signed_in
-        };
-        let url = Url::parse(text).ok().filter(is_ours);
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
         let why =
             "must be an absolute URL of http or https, such as https://inbox.example.com, with no more than a path";
-        url.map(Self).ok_or_else(|| why.to_owned())
+        let url = url.filter(|url| url.query().is_none() && url.fragment().is_none()).ok_or(why)?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must have no user and password: everybody who gets a letter sees this URL".into());
+        }
+        Ok(Self(url))
     }
 }
 
@@ -99,11 +98,14 @@ mod tests {
             "/inbox",
             "ftp://example.com",
             "https://",
-            "https://user:password@example.com",
             "https://example.com/?a=b",
             "https://example.com/#a",
         ] {
             assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must be an absolute URL"), "{wrong}");
+        }
+        for wrong in ["https://user:password@example.com", "https://user@example.com", "https://:password@example.com"]
+        {
+            assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must have no user and password"), "{wrong}");
         }
     }
 }

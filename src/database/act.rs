@@ -26,6 +26,8 @@ pub struct Act {
     pub subjects: Vec<String>,
     /// How many things or users each entry is about.
     pub count: i64,
+    /// What it is about in particular, in at most 1,000 characters.
+    pub detail: Option<String>,
 }
 
 tokio::task_local! {
@@ -74,6 +76,7 @@ impl Act {
             Column::SubjectKind,
             Column::Subject,
             Column::SubjectCount,
+            Column::Detail,
         ];
         let mut subjects: Vec<Option<String>> = self.subjects.iter().cloned().map(Some).collect();
         subjects.sort_unstable();
@@ -90,6 +93,7 @@ impl Act {
                 self.kind.into(),
                 subject.into(),
                 self.count.into(),
+                self.detail.clone().into(),
             ]
         };
         insert(txn, columns, subjects.into_iter().map(row).collect(), Existing::Refused).await?;

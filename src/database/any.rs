@@ -11,6 +11,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, IntoArguments};
 use tokio::time::Instant;
 
+use super::lineage::Lineage;
 use super::pool::{Connections, Lent};
 
 /// Connections of any of the three databases.
@@ -77,6 +78,11 @@ impl Any {
         each!(Self, self, connections => connections.count())
     }
 
+    /// Closes those at rest that lead elsewhere than the fence admits.
+    pub async fn close_strays(&self) {
+        each!(Self, self, connections => connections.close_strays().await);
+    }
+
     pub async fn close(&self) {
         each!(Self, self, connections => connections.close().await);
     }
@@ -117,6 +123,11 @@ impl AnyLent {
             lent.answered();
             Ok(done.into())
         })
+    }
+
+    /// Asks where the connection leads by now; nothing of SQLite.
+    pub async fn look(&mut self) -> Result<Option<Lineage>, DbErr> {
+        each!(Self, self, lent => lent.look().await.map_err(query_error))
     }
 
     /// Begins a transaction that may write.

@@ -1,6 +1,8 @@
 //! Pools set up for each database as Tidings needs them.
 
+use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
@@ -12,6 +14,9 @@ use sqlx::{ConnectOptions, pool::PoolOptions};
 use super::Database;
 use super::alone::{file_of, folder_of};
 use super::any::Any;
+use super::encoding;
+use super::hosts::each_host;
+use super::lineage::{Fence, Lineage};
 use super::pool::Connections;
 use super::pooler;
 use crate::config::DatabaseConfig;
@@ -33,7 +38,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// A row that others hold is waited for for 5 s, no statement takes longer than 30 s, and a transaction in which nothing happens for
 /// a minute is one whose node has gone: all of it is over on the server, too, so that whatever it locked is free again. Since
 /// PostgreSQL 14 the server notices itself that nobody waits for an answer any more.
-const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; \
+const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; \
     SET lock_timeout = '5s'; \
     SET statement_timeout = '30s'; SET idle_in_transaction_session_timeout = '1min'; SET tcp_keepalives_idle = 20; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; \
@@ -122,11 +128,55 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         }
         other => other.into(),
     };
-    let write = Connections::open(options.clone(), None, 1, WRITE_TIMEOUT).await.map_err(unusable)?;
+    keep_private(&file, url.contains("mode=rwc"));
+    let fence = Arc::new(Fence::default());
+    let write = Connections::open(vec![options.clone()], None, (1, WRITE_TIMEOUT), &fence).await.map_err(unusable)?;
     let options = options.pragma("query_only", "on");
-    let read = Connections::open(options, None, connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::Sqlite(read.clone()), Any::Sqlite(write), Any::Sqlite(read), Some(&file)))
+    let read = Connections::open(vec![options], None, (connections, ACQUIRE_TIMEOUT), &fence).await;
+    let read = Any::Sqlite(read.map_err(unusable)?);
+    encoding::check("DATABASE_URL", &mut read.lend().await?).await?;
+    if let Some(number) = number(&file) {
+        // All connections have the same file open, whatever is in its place later (`Health`).
+        fence.meets(&Lineage::of_file(number));
+    }
+    Ok(Database::over((read.clone(), Any::Sqlite(write)), read, fence, Some(&file)))
 }
+
+/// A file's number on its disk, which one that is put in its place does not have; nothing in memory, and where the system has none.
+fn number(file: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return std::fs::metadata(file).ok().map(|of| std::os::unix::fs::MetadataExt::ino(&of));
+    #[cfg(not(unix))]
+    None
+}
+
+/// Lets the file's owner alone read and write it, and what SQLite has beside it, which takes over the file's mode: all tenants'
+/// notifications are in there. Makes the file where SQLite is to make it. What cannot be done is told, and SQLite tells what it cannot use.
+#[cfg(unix)]
+fn keep_private(file: &Path, is_made: bool) {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    if is_made && !file.exists() {
+        let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let mut path = file.as_os_str().to_owned();
+        path.push(suffix);
+        let path = Path::new(&path);
+        let Ok(metadata) = path.metadata() else { continue };
+        let mode = metadata.permissions().mode();
+        if !metadata.is_file() || mode.trailing_zeros() >= 6 {
+            continue;
+        }
+        let shown = path.display();
+        match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o700)) {
+            Ok(()) => tracing::warn!("others could read {shown}: it is its owner's alone now"),
+            Err(error) => tracing::warn!("others can read {shown}, and that cannot be changed: {error}"),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_private(_file: &Path, _is_made: bool) {}
 
 /// With plans that no value has a say in: a range or a probe of a key each, which is what the statements are written for.
 ///
@@ -135,34 +185,42 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
 /// all that it had ever sent for each message. And what is small or empty it would read whole, again for each row of another table: where
 /// nobody has a preference yet, it asks all types of all tenants for them rather than the message's own. What has no index is read whole
 /// all the same, but at a price in the plan at which machine code would be made for each statement.
+///
+/// Nor do ranges become bitmaps, which lose their order, or joins hashes, which read one side whole: without statistics, or by those of when
+/// the tables were empty, PostgreSQL would think that they cost less.
 async fn postgres(config: &DatabaseConfig) -> Result<Database> {
     let unusable = |cause| unusable(config.setting(), cause);
-    let options = PgConnectOptions::from_str(config.url())
-        .map_err(|error| unreadable(config.setting(), &error))?
-        .application_name("tidings")
+    let options = |url: &String| {
+        let options = PgConnectOptions::from_str(url).map_err(|error| unreadable(config.setting(), &error))?;
         // PgBouncer refuses parameters that it does not know, and we store no fractions.
-        .extra_float_digits(None)
-        .statement_cache_capacity(STATEMENTS)
-        .disable_statement_logging();
-    let greeting = config.pooler.is_none().then_some(POSTGRES);
-    let aside = Connections::open(options.clone(), greeting, 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let shared = Connections::open(options, greeting, config.connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared));
+        let options = options.application_name("tidings").extra_float_digits(None);
+        Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
+    };
+    let hosts = each_host(config.setting(), config.url())?.iter().map(options).collect::<Result<Vec<_>>>()?;
+    let (greeting, fence) = (config.pooler.is_none().then_some(POSTGRES), Arc::new(Fence::default()));
+    let aside = Connections::open(hosts.clone(), greeting, (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
+    let shared = Connections::open(hosts, greeting, (config.connections, ACQUIRE_TIMEOUT), &fence).await;
+    let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared.map_err(unusable)?));
     pooler::check(config, [aside.lend().await?, shared.lend().await?]).await?;
-    Ok(Database::over(shared.clone(), shared, aside, None))
+    encoding::check(config.setting(), &mut aside.lend().await?).await?;
+    Ok(Database::over((shared.clone(), shared), aside, fence, None))
 }
 
 /// READ COMMITTED, as on PostgreSQL: with MySQL's own REPEATABLE READ, sync would lock all that it reads, and would
 /// read a state from before it held its lock.
 async fn mysql(url: &str, connections: u32) -> Result<Database> {
-    let options = MySqlConnectOptions::from_str(url)
-        .map_err(|error| unreadable("DATABASE_URL", &error))?
-        .statement_cache_capacity(STATEMENTS)
-        .disable_statement_logging();
+    let options = |url: &String| {
+        let options = MySqlConnectOptions::from_str(url).map_err(|error| unreadable("DATABASE_URL", &error))?;
+        Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
+    };
+    let hosts = each_host("DATABASE_URL", url)?.iter().map(options).collect::<Result<Vec<_>>>()?;
     let unusable = |cause| unusable("DATABASE_URL", cause);
-    let aside = Connections::open(options.clone(), Some(MYSQL), 1, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    let shared = Connections::open(options, Some(MYSQL), connections, ACQUIRE_TIMEOUT).await.map_err(unusable)?;
-    Ok(Database::over(Any::MySql(shared.clone()), Any::MySql(shared), Any::MySql(aside), None))
+    let fence = Arc::new(Fence::default());
+    let aside = Connections::open(hosts.clone(), Some(MYSQL), (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
+    let shared = Connections::open(hosts, Some(MYSQL), (connections, ACQUIRE_TIMEOUT), &fence).await;
+    let (aside, shared) = (Any::MySql(aside), Any::MySql(shared.map_err(unusable)?));
+    encoding::check("DATABASE_URL", &mut aside.lend().await?).await?;
+    Ok(Database::over((shared.clone(), shared), aside, fence, None))
 }
 
 /// A connection of its own for the migrator, which asks for the ORM's.

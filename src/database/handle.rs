@@ -10,13 +10,14 @@ use sea_orm::metric::Info;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement};
 use tokio::sync::Mutex;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::any::{Any, AnyLent};
 use super::health::Health;
-use super::lost::{TRIES, lost_to_another};
+use super::lineage::Fence;
+use super::lost::{TRIES, lost_to_another, pause};
 use super::pool::hurried;
-use super::share::{Share, Shares};
+use super::share::{Party, Share, Shares};
 use crate::board::Board;
 use crate::error::Ailment;
 use crate::hub::{Hub, Notice};
@@ -54,6 +55,7 @@ pub struct Reader {
     pub(super) shares: Arc<Shares>,
     pub(super) observers: Observers,
     pub(super) health: Arc<Health>,
+    pub(super) fence: Arc<Fence>,
 }
 
 /// Runs a statement that changes nothing, and again where it lost to another one, as to a newer node that changes the tables.
@@ -62,7 +64,11 @@ macro_rules! again {
         let mut tries = 0;
         loop {
             match $run.await {
-                Err(error) if tries < TRIES && lost_to_another(&error) => tries += 1,
+                Err(error) if lost_to_another(&error) && tries == TRIES => break Err(Ailment::Held.error()),
+                Err(error) if lost_to_another(&error) => {
+                    tries += 1;
+                    sleep(pause(tries)).await;
+                }
                 done => break done,
             }
         }
@@ -72,7 +78,7 @@ macro_rules! again {
 impl Reader {
     async fn lend(&self) -> Result<(Share, AnyLent), DbErr> {
         self.health.answers()?;
-        lent(&self.connections, self.shares.turn()).await
+        lent(&self.connections, &self.fence, self.shares.turn()).await
     }
 }
 
@@ -104,11 +110,14 @@ impl ConnectionTrait for Reader {
 }
 
 /// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
-async fn lent(connections: &Any, place: impl Future<Output = Share>) -> Result<(Share, AnyLent), DbErr> {
+///
+/// A request that has had an answer before the process forgot what it remembers goes by what may be wrong by now, and gets no other.
+async fn lent(connections: &Any, fence: &Fence, place: impl Future<Output = Share>) -> Result<(Share, AnyLent), DbErr> {
     let until = connections.waits_until();
     let late = |_| DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
     let share = timeout_at(until, place).await.map_err(late)?;
-    Ok((share, hurried(until, connections.lend()).await?))
+    let lent = hurried(until, connections.lend()).await?;
+    if Party::is_of(fence.era()) { Ok((share, lent)) } else { Err(Ailment::Away.error()) }
 }
 
 /// Statements of which all take hold or none. Dropped, it takes them back.
@@ -130,14 +139,14 @@ pub struct Transaction {
 
 impl Transaction {
     pub(super) async fn begin(
-        connections: &Any,
+        (connections, fence): (&Any, &Fence),
         shares: &Shares,
         (health, observers): (Arc<Health>, Observers),
         (hub, board): (Arc<Hub>, Option<Arc<Board>>),
     ) -> Result<Self, DbErr> {
         health.answers()?;
         health.is_in_place()?;
-        let (share, mut lent) = lent(connections, shares.take()).await?;
+        let (share, mut lent) = lent(connections, fence, shares.take()).await?;
         health.bound(lent.begin()).await.map_err(|error| health.noted(error))?;
         Ok(Self {
             connection: Mutex::new(lent),
@@ -181,7 +190,7 @@ impl Transaction {
         let mut lent = connection.into_inner();
         let notices = notices.into_inner();
         let committed = async move {
-            let ended = health.bound(lent.end("COMMIT")).await.map_err(|error| health.noted(error));
+            let ended = health.committing(lent.end("COMMIT")).await.map_err(|error| health.noted(error));
             // While the connection is open: the last one to close takes SQLite's log away.
             let kept = ended.and_then(|()| health.has_kept());
             drop((lent, share));

@@ -1,6 +1,7 @@
 //! How the database is, beyond what each statement finds out for itself: whether it answers at all, takes writes, and is where
 //! it was.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::any::Any;
+use super::lineage::{Fence, passing};
 use super::share::Party;
 use crate::error::Ailment;
 
@@ -21,6 +23,12 @@ const ROUND: Duration = Duration::from_secs(1);
 
 /// How long it may take to answer that it is there. With [`ROUND`], whoever asks it something while it hangs knows within 3 s.
 const ANSWER: Duration = Duration::from_millis(1_500);
+
+/// A commit that takes longer than this waits for another server, which is to have it first.
+const COMMIT: Duration = Duration::from_secs(5);
+
+/// So many rounds lie between two tries to write while writes wait for another server.
+const TRIES_APART: u64 = 4;
 
 /// How long a statement of a request may take, where the database answers others: as long as the whole request, by default.
 const REQUEST: Duration = Duration::from_secs(10);
@@ -41,14 +49,34 @@ pub struct Health {
     refuses: Mutex<Option<Ailment>>,
     /// SQLite's, unless it is in memory.
     file: Option<File>,
+    fence: Arc<Fence>,
+    /// Commits that have begun and not ended.
+    commits: Mutex<Commits>,
+}
+
+/// When commits began, by a number for each.
+#[derive(Debug, Default)]
+struct Commits {
+    next: u64,
+    under_way: BTreeMap<u64, Instant>,
+}
+
+/// A commit, until it is dropped.
+struct Commit<'a>(&'a Health, u64);
+
+impl Drop for Commit<'_> {
+    fn drop(&mut self) {
+        self.0.commits.lock().under_way.remove(&self.1);
+    }
 }
 
 impl Health {
     /// Of a database that has just answered. `file` is where SQLite keeps it.
-    pub fn new(file: Option<&Path>) -> Self {
+    pub fn new(file: Option<&Path>, fence: Arc<Fence>) -> Self {
         let file = file.and_then(File::open);
         let (is_silent, has_answered) = (AtomicBool::new(false), AtomicBool::new(true));
-        Self { is_silent, round: Notify::new(), has_answered, refuses: Mutex::default(), file }
+        let (refuses, commits) = (Mutex::default(), Mutex::default());
+        Self { is_silent, round: Notify::new(), has_answered, refuses, file, fence, commits }
     }
 
     /// What ails it; not what only one statement met.
@@ -56,7 +84,35 @@ impl Health {
         if self.file.as_ref().is_some_and(|file| !file.is_in_place()) {
             return Some(Ailment::Moved);
         }
-        if self.is_silent.load(Ordering::Relaxed) { Some(Ailment::Away) } else { self.refuses() }
+        if self.is_silent.load(Ordering::Relaxed) {
+            return Some(Ailment::Away);
+        }
+        if self.fence.is_read_only() {
+            return Some(Ailment::ReadOnly);
+        }
+        if self.fence.is_closed() { Some(Ailment::Elsewhere) } else { self.refuses() }
+    }
+
+    /// Ends a transaction by `work`, which is looked at while it goes on.
+    pub async fn committing<T>(&self, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+        let commit = {
+            let mut commits = self.commits.lock();
+            commits.next += 1;
+            let number = commits.next;
+            commits.under_way.insert(number, Instant::now());
+            Commit(self, number)
+        };
+        let done = self.bound(work).await;
+        drop(commit);
+        done
+    }
+
+    fn note_waiting_commits(&self) {
+        let waits = self.commits.lock().under_way.values().next().is_some_and(|began_at| began_at.elapsed() > COMMIT);
+        if waits {
+            // It is over once a write succeeds.
+            self.noted(Ailment::Waiting.error());
+        }
     }
 
     /// Whether something came back since it was last asked whether it is there.
@@ -128,13 +184,16 @@ impl Health {
     /// Looks at the database for as long as it is used: whether it answers, by a connection that nobody else has (`aside`; SQLite
     /// needs none), and whether it takes writes again, if it did not.
     pub async fn look_after(self: Arc<Self>, aside: Option<Any>, write: Any) {
-        loop {
+        for number in 0_u64.. {
             sleep(ROUND).await;
             if let Some(aside) = &aside {
                 self.listen(aside).await;
             }
+            self.note_waiting_commits();
             self.round.notify_waiters();
-            if self.is_in_place().is_ok() && self.refuses().is_some() {
+            // Each try that waits for another server leaves one more session there that does.
+            let rests = self.refuses() == Some(Ailment::Waiting) && number % TRIES_APART > 0;
+            if self.is_in_place().is_ok() && self.refuses().is_some() && !rests {
                 self.try_writing(&write).await;
             }
         }
@@ -142,7 +201,8 @@ impl Health {
 
     async fn listen(&self, aside: &Any) {
         self.has_answered.store(false, Ordering::Relaxed);
-        let asked = timeout(ANSWER, async { aside.lend().await?.run_text("SELECT 1").await });
+        // Where connections lead is asked anew: a pooler may lead them elsewhere, and a dump may have been restored.
+        let asked = timeout(ANSWER, passing(async { aside.lend().await?.look().await }));
         // Whatever else it says, it is no reason to give up what waits for an answer. Nor is it that this connection alone has none
         // in time, while others have.
         let is_missed = matches!(asked.await, Err(_) | Ok(Err(DbErr::ConnectionAcquire(_))));

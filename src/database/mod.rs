@@ -30,11 +30,14 @@ mod alone;
 mod any;
 mod backup;
 mod connect;
+mod encoding;
 mod epoch;
 mod generated;
 mod granted;
 mod handle;
 mod health;
+mod hosts;
+mod lineage;
 mod lost;
 mod migrate;
 mod pool;
@@ -50,6 +53,8 @@ pub use backup::{Copy, backup};
 pub use connect::{ACQUIRE_TIMEOUT, connect, open, without_a_trace};
 pub use generated::{TABLES as GENERATED, raise as raise_generated};
 pub use handle::{Reader, Transaction};
+pub use hosts::each_host;
+pub use lineage::{Fence, Lineage, passing};
 pub use pool::hurried;
 pub use share::Party;
 pub use sql::Sql;
@@ -58,7 +63,7 @@ pub use together::{Bounds, Together};
 use any::Any;
 use handle::Observers;
 use health::Health;
-use lost::{TRIES, lost_to_another};
+use lost::{TRIES, lost_to_another, pause};
 use share::Shares;
 
 /// The connections of this process.
@@ -73,6 +78,8 @@ pub struct Database {
     /// For looking after the database, however much others want of it.
     aside: Any,
     shares: Arc<Shares>,
+    /// Closed while connections lead to another lineage than this process goes by.
+    pub fence: Arc<Fence>,
     _watch: Arc<Watch>,
     /// Is told what transactions have to tell.
     hub: Arc<Hub>,
@@ -82,14 +89,20 @@ pub struct Database {
 
 impl Database {
     /// `file` is where SQLite keeps it.
-    fn over(read: Any, write: Any, aside: Any, file: Option<&Path>) -> Self {
-        let health = Arc::new(Health::new(file));
+    fn over((read, write): (Any, Any), aside: Any, fence: Arc<Fence>, file: Option<&Path>) -> Self {
+        let health = Arc::new(Health::new(file, fence.clone()));
         let listens = (read.backend() != DbBackend::Sqlite).then(|| aside.clone());
         let watch = tokio::spawn(health.clone().look_after(listens, write.clone())).abort_handle();
         let shares = Arc::new(Shares::of(write.many()));
         let reading = Arc::new(Shares::of(read.many()));
-        let read = Reader { connections: read, shares: reading, observers: Observers::default(), health };
-        Self { read, write, aside, shares, _watch: Arc::new(Watch(watch)), hub: Arc::default(), board: None }
+        let read = Reader {
+            connections: read,
+            shares: reading,
+            observers: Observers::default(),
+            health,
+            fence: fence.clone(),
+        };
+        Self { read, write, aside, shares, fence, _watch: Arc::new(Watch(watch)), hub: Arc::default(), board: None }
     }
 
     /// What ails the database, as far as that is known without asking it: whether it hangs, takes no writes, or is gone.
@@ -159,6 +172,20 @@ impl Database {
         Ok(row.ok_or_else(|| Error::internal("the database does not say what time it is"))?.try_get("", "millis")?)
     }
 
+    /// Asks where connections lead by now; nothing where there is no lineage, as in memory.
+    pub async fn lineage(&self) -> Result<Option<Lineage>> {
+        match self.backend() {
+            DbBackend::Sqlite => Ok(self.fence.met()),
+            _ => Ok(self.aside.lend().await?.look().await?),
+        }
+    }
+
+    /// Closes the connections at rest that lead elsewhere than the fence admits.
+    pub async fn close_strays(&self) {
+        self.write.close_strays().await;
+        self.aside.close_strays().await;
+    }
+
     /// Reads by the connection that is kept for looking after the database.
     fn aside(&self) -> Reader {
         Reader { connections: self.aside.clone(), ..self.read.clone() }
@@ -169,7 +196,7 @@ impl Database {
         let Reader { health, observers, .. } = &self.read;
         let watched = (health.clone(), observers.clone());
         let told = (self.hub.clone(), self.board.clone());
-        Ok(Transaction::begin(&self.write, &self.shares, watched, told).await?)
+        Ok(Transaction::begin((&self.write, &self.fence), &self.shares, watched, told).await?)
     }
 
     /// Has SQLite take what its log has into the file. The last connection would, but the process may end before that one has.
@@ -202,8 +229,8 @@ impl Drop for Watch {
     }
 }
 
-/// `transaction!(app.db, |txn| work)` runs `work` in a transaction, and again (at most eight times) when it lost to a
-/// concurrent one.
+/// `transaction!(app.db, |txn| work)` runs `work` in a transaction, and again (at most eight times, after pauses that grow) when it lost
+/// to a concurrent one. `UNAVAILABLE` where it loses every time.
 ///
 /// Nothing of it stays when it fails or its caller goes away before the end. What others must hear of it is told by
 /// `txn.tell`. `work` may run several times, so what it changes outside of the transaction must be the same each time. A
@@ -264,9 +291,12 @@ impl Tries {
             }
         };
         match result {
-            Err(Error::Internal(cause)) if self.0 < TRIES && lost_to_another(&*cause) => {
+            Err(Error::Internal(cause)) if lost_to_another(&*cause) => {
+                if self.0 == TRIES {
+                    return Some(Err(Error::held()));
+                }
                 self.0 += 1;
-                tokio::time::sleep(Duration::from_millis(1 << self.0)).await;
+                tokio::time::sleep(pause(self.0)).await;
                 None
             }
             result => Some(result),

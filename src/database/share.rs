@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,7 +24,15 @@ pub struct Party {
 const AT_ONCE: usize = 2;
 
 tokio::task_local! {
-    static PARTY: (Party, Arc<Semaphore>);
+    static PARTY: Request;
+}
+
+/// What is done for somebody.
+struct Request {
+    party: Party,
+    places: Arc<Semaphore>,
+    /// In which its first connection was lent ([`super::Fence::era`]), and one more; 0 until then.
+    era: AtomicU64,
 }
 
 impl Party {
@@ -42,9 +51,19 @@ impl Party {
         PARTY.try_with(|_| ()).is_ok()
     }
 
+    /// Whether what is done here has had no connection yet, or had all of them in this era.
+    pub fn is_of(era: u64) -> bool {
+        let is_of = |request: &Request| {
+            let first = request.era.compare_exchange(0, era + 1, Ordering::Relaxed, Ordering::Relaxed);
+            first.err().is_none_or(|first| first == era + 1)
+        };
+        PARTY.try_with(is_of).unwrap_or(true)
+    }
+
     /// Does work whose transactions and statements count as this party's, as one request of theirs.
     pub fn does<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
-        PARTY.scope((self, Arc::new(Semaphore::new(AT_ONCE))), work)
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        PARTY.scope(Request { party: self, places, era: AtomicU64::new(0) }, work)
     }
 }
 
@@ -74,7 +93,7 @@ impl Shares {
     /// Waits for a place for a statement of whoever this is done for, of whose request no more than two have one. What is done
     /// for nobody needs none.
     pub async fn turn(&self) -> Share {
-        let Ok(places) = PARTY.try_with(|(_, places)| places.clone()) else { return Share::default() };
+        let Ok(places) = PARTY.try_with(|request| request.places.clone()) else { return Share::default() };
         // It is never closed.
         let request = places.acquire_owned().await.ok();
         Share { _request: request, ..self.take().await }
@@ -82,7 +101,7 @@ impl Shares {
 
     /// Waits for a place for whoever this is done for. What is done for nobody needs none.
     pub async fn take(&self) -> Share {
-        let Ok(party) = PARTY.try_with(|(party, _)| party.clone()) else { return Share::default() };
+        let Ok(party) = PARTY.try_with(|request| request.party.clone()) else { return Share::default() };
         let tenant = Party { user: None, ..party };
         let user = match party.user {
             Some(_) => self.place(party, self.of_user).await,

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::clock::{Clock, calendar};
-use crate::domain::catalogue::{self, MessageType, ReadPolicy, Template};
+use crate::domain::catalogue::{self, MessageType, ReadPolicy, SubscriptionPolicy, TargetType, Template};
 use crate::domain::channel::{self, Listener, Target};
 use crate::domain::notification::{self, Addressees, Content, Input};
 use crate::domain::preference::{self, Change, Changes};
@@ -135,6 +135,9 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
     let actions = |all: &[&str]| all.iter().map(|action| (*action).to_owned()).collect();
     catalogue::save_reason(app, tenant, "write_document", actions(&["comment", "like", "update"])).await?;
     catalogue::save_reason(app, tenant, "comment_document", actions(&["comment"])).await?;
+    let documents = TargetType { code: "document".into(), subscription_policy: SubscriptionPolicy::Open };
+    catalogue::save_target_type(app, tenant, &documents).await?;
+    catalogue::save_follow_policy(app, tenant, SubscriptionPolicy::Open).await?;
     let actions = vec![Change { code: "like".into(), enabled: Some(false) }];
     preference::save_defaults(app, tenant, &Changes { actions, ..Changes::default() }).await
 }
@@ -164,15 +167,15 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         let actions = channel::resolve_actions(app, tenant, channel::Choice::Reason("write_document".into())).await?;
         for writer in writers {
             let writer = user::mention_one(app, tenant, "user", writer).await?;
-            channel::subscribe(app, tenant, Listener::User(writer), &document(id), actions.clone()).await?;
+            channel::subscribe(app, tenant, By::Partner, Listener::User(writer), &document(id), actions.clone())
+                .await?;
         }
     }
     let design = channel::find_group(app, tenant, "design").await?.channel;
-    channel::subscribe(app, tenant, Listener::Group(design), &document("incident-review"), vec!["comment".into()])
-        .await?;
-    let (ada, chen) =
-        (user::mention_one(app, tenant, "user", "ada").await?, user::mention_one(app, tenant, "user", "chen").await?);
-    channel::follow(app, tenant, ada, chen).await?;
+    let (document, comments) = (document("incident-review"), vec!["comment".into()]);
+    channel::subscribe(app, tenant, By::Partner, Listener::Group(design), &document, comments).await?;
+    let ada = user::mention_one(app, tenant, "user", "ada").await?;
+    channel::follow(app, tenant, By::Partner, ada, "chen").await?;
     let actions = vec![Change { code: "like".into(), enabled: Some(true) }];
     preference::update(app, tenant, ada, &Changes { actions, ..Changes::default() }).await
 }

@@ -10,9 +10,9 @@ use crate::domain::catalogue::{self, MessageType, Template};
 use crate::domain::channel::{self, Listener, Target};
 use crate::domain::rule::{self, Audience, Columns, Definition, FirstRun, Report, Resolve, Words};
 use crate::domain::tenant::Tenant;
+use crate::domain::user::By;
 use crate::error::{Error, Result};
 
-// What the console's tabs name (`console/operations/operator`).
 const RULE: &str = "late_reviews";
 const TYPE: &str = "review";
 const ACTION: &str = "review_late";
@@ -28,7 +28,7 @@ pub async fn watch(app: &App, tenant: &Arc<Tenant>, document: &Target, title: &s
         found => return found.map(drop),
     }
     let design = channel::find_group(app, tenant, "design").await?.channel;
-    channel::subscribe(app, tenant, Listener::Group(design), document, vec![ACTION.into()]).await?;
+    channel::subscribe(app, tenant, By::Partner, Listener::Group(design), document, vec![ACTION.into()]).await?;
     catalogue::save_type(app, tenant, &review()).await?;
     rule::save(app, tenant, RULE, &definition()?).await?;
     for late in LATE {

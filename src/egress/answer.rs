@@ -8,7 +8,9 @@ use chrono::DateTime;
 use reqwest::Response;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
+use super::gate::is_public;
 use super::lookup::NoAddress;
+use crate::text::{closed, first_bytes, one_line};
 
 /// The most bytes of an answer's body that are read, as Standard Webhooks has it; the connection is given up over what is longer.
 const BODY_BYTES: usize = 20_000;
@@ -23,6 +25,8 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
     /// Not unpacked, and cut after 20,000 bytes, or where the receiver ceased to send or the time was over: what counts is the status.
     pub body: Vec<u8>,
+    /// Whether it came from an address that is not of the public internet.
+    pub is_private: bool,
 }
 
 /// Without the body, which is for whoever owns the receiver.
@@ -38,6 +42,7 @@ impl Debug for Answer {
 impl Answer {
     pub(super) async fn read(mut answer: Response) -> Self {
         let (status, retry_after) = (answer.status().as_u16(), retry_after(answer.headers()));
+        let is_private = answer.remote_addr().is_none_or(|address| !is_public(address.ip().to_canonical()));
         let mut body = Vec::new();
         while body.len() < BODY_BYTES
             && let Ok(Some(chunk)) = answer.chunk().await
@@ -45,7 +50,7 @@ impl Answer {
             let rest = BODY_BYTES - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(rest)]);
         }
-        Self { status, retry_after, body }
+        Self { status, retry_after, body, is_private }
     }
 
     /// Whether the receiver has taken it: 2xx.
@@ -53,8 +58,12 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// What is shown of the body: its beginning as one line of at most 500 bytes.
+    /// What is shown of the body: its beginning as one line of at most 500 bytes. Nothing of a private address: callers who may name
+    /// addresses would read the operator's own network by it.
     pub fn excerpt(&self) -> String {
+        if self.is_private {
+            return String::new();
+        }
         let beginning = &self.body[..self.body.len().min(SHOWN_BYTES)];
         shown(&String::from_utf8_lossy(beginning))
     }
@@ -71,11 +80,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     (date(said)? - date(text(DATE)?)?).to_std().ok()
 }
 
-/// One line of at most 500 bytes, cut between characters.
+/// One line of at most 500 bytes.
 fn shown(text: &str) -> String {
-    let line: String = text.chars().map(|of| if of.is_control() { ' ' } else { of }).collect();
-    let line = line.trim();
-    line[..line.floor_char_boundary(SHOWN_BYTES)].to_owned()
+    first_bytes(closed(&one_line(text)).trim(), SHOWN_BYTES)
 }
 
 /// What could be done about it.
@@ -174,11 +181,14 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_body_is_one_line_of_500_bytes() {
         let excerpt = |body: &[u8]| {
-            let answer = Answer { status: 200, retry_after: Some(Duration::ZERO), body: body.to_vec() };
+            let mut answer =
+                Answer { status: 200, retry_after: Some(Duration::ZERO), body: body.to_vec(), is_private: true };
+            assert_eq!(answer.excerpt(), "", "a private address is not read by callers");
+            answer.is_private = false;
             assert!(!format!("{answer:?}").contains("body"));
             answer.excerpt()
         };
-        assert_eq!(excerpt(b"no such\r\n\0hook\n"), "no such   hook");
+        assert_eq!(excerpt(b"no such\r\n\0hook\n"), "no such hook");
         assert_eq!(excerpt(&vec![b'a'; 20_000]).len(), 500);
         assert_eq!(excerpt("ü".repeat(20_000).as_bytes()), "ü".repeat(250));
         assert!(excerpt(&vec![0xff; 20_000]).len() <= 500);

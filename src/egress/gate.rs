@@ -64,7 +64,7 @@ const fn v6([a, b, c, d]: [u16; 4], bits: u8) -> Ipv6Net {
 }
 
 /// Whether everybody may reach it.
-fn is_public(address: IpAddr) -> bool {
+pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|network| network.contains(&address)),
         IpAddr::V6(address) => {
@@ -94,8 +94,8 @@ pub(super) struct Gate {
 impl Gate {
     /// Fails with `Config` where a network is allowed of which nothing would be let through.
     pub fn new(config: &EgressConfig) -> Result<Self> {
-        let is_lost = |network: &&IpNet| NEVER.iter().any(|never| never.contains(*network));
-        match config.allow.networks().iter().find(is_lost) {
+        let is_lost = |network: &IpNet| NEVER.iter().any(|never| never.contains(network));
+        match config.allow.networks().find(is_lost) {
             Some(lost) => Err(Error::Config(format!(
                 "TIDINGS_EGRESS_ALLOW has {lost}, which nothing lets through: this link's, or where a cloud keeps credentials"
             ))),
@@ -103,8 +103,8 @@ impl Gate {
         }
     }
 
-    /// Whether an address may be reached by the name that it was looked up by, or by itself.
-    pub fn lets(&self, name: Option<&str>, address: IpAddr) -> bool {
+    /// Whether an address may be reached at a port by the name that it was looked up by, or by itself.
+    pub fn lets(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
         // One of IPv4 that is written as one of IPv6 is that of IPv4 to the system, too.
         let address = address.to_canonical();
         if NEVER.iter().any(|network| network.contains(&address)) {
@@ -112,21 +112,26 @@ impl Gate {
         }
         match behind(address) {
             // Whoever allows translation does not allow everything behind it.
-            Some(further) => self.is_allowed(name, address) && self.lets(name, further),
-            None => is_public(address) || self.is_allowed(name, address),
+            Some(further) => self.is_allowed(name, address, port) && self.lets(name, further, port),
+            None => is_public(address) || self.is_allowed(name, address, port),
         }
     }
 
-    /// Whether the settings list a host: a name, or an address as URLs write it.
-    pub fn lists(&self, host: &str) -> bool {
+    /// Whether the settings list a host at a port: a name, or an address as URLs write it.
+    pub fn lists(&self, host: &str, port: u16) -> bool {
         match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-            Ok(address) => self.allow.have(address.to_canonical()),
-            Err(_) => self.allow.name(host),
+            Ok(address) => self.allow.have(address.to_canonical(), port),
+            Err(_) => self.allow.name(host, port),
         }
     }
 
-    fn is_allowed(&self, name: Option<&str>, address: IpAddr) -> bool {
-        self.allow.have(address) || name.is_some_and(|name| self.allow.name(name))
+    /// The port, where the settings list it by itself; 0 for all others, which are let through alike.
+    pub fn class(&self, port: u16) -> u16 {
+        if self.allow.names_port(port) { port } else { 0 }
+    }
+
+    fn is_allowed(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
+        self.allow.have(address, port) || name.is_some_and(|name| self.allow.name(name, port))
     }
 
     /// A URL that a request may be sent to; what is wrong with it, to be read on from its name: `must …`.
@@ -154,11 +159,12 @@ impl Gate {
             return Err("must not have a fragment".into());
         }
         let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or_default();
         let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-        if address.is_some_and(|address| !self.lets(None, address)) {
+        if address.is_some_and(|address| !self.lets(None, address, port)) {
             return Err("must not lead to a private or reserved address".into());
         }
-        if url.scheme() == "http" && !self.lists(host) {
+        if url.scheme() == "http" && !self.lists(host, port) {
             return Err("must begin with https: (http: is for hosts that the settings of the server list)".into());
         }
         Ok(url)
@@ -195,11 +201,11 @@ mod tests {
     fn nothing_but_the_public_internet_is_reached() {
         let gate = gate("none");
         for refused in REFUSED.split_whitespace() {
-            assert!(!gate.lets(None, refused.parse().unwrap()), "{refused}");
-            assert!(!gate.lets(Some("hooks.example"), refused.parse().unwrap()), "{refused}");
+            assert!(!gate.lets(None, refused.parse().unwrap(), 443), "{refused}");
+            assert!(!gate.lets(Some("hooks.example"), refused.parse().unwrap(), 443), "{refused}");
         }
         for reached in REACHED.split_whitespace() {
-            assert!(gate.lets(None, reached.parse().unwrap()), "{reached}");
+            assert!(gate.lets(None, reached.parse().unwrap(), 443), "{reached}");
         }
     }
 
@@ -222,19 +228,39 @@ mod tests {
             ("100.100.100.200", false),
             ("168.63.129.16", false),
         ] {
-            assert_eq!(listed.lets(None, address.parse().unwrap()), is_let, "{address}");
-            assert_eq!(gate("relay").lets(Some("relay"), address.parse().unwrap()), is_let, "{address}");
-            assert!(!gate("relay").lets(Some("other"), address.parse().unwrap()), "{address}");
+            assert_eq!(listed.lets(None, address.parse().unwrap(), 443), is_let, "{address}");
+            assert_eq!(gate("relay").lets(Some("relay"), address.parse().unwrap(), 443), is_let, "{address}");
+            assert!(!gate("relay").lets(Some("other"), address.parse().unwrap(), 443), "{address}");
         }
         let translating = gate("64:ff9b::/96");
-        assert!(translating.lets(None, "64:ff9b::8.8.8.8".parse().unwrap()));
-        assert!(!translating.lets(None, "64:ff9b::10.0.0.1".parse().unwrap()));
+        assert!(translating.lets(None, "64:ff9b::8.8.8.8".parse().unwrap(), 443));
+        assert!(!translating.lets(None, "64:ff9b::10.0.0.1".parse().unwrap(), 443));
         for lost in ["169.254.0.0/16", "169.254.169.254", "fe80::/10", "fd00:ec2::254"] {
             let told = Gate::new(&EgressConfig { allow: lost.parse().unwrap(), ..EgressConfig::default() })
                 .unwrap_err()
                 .to_string();
             assert!(told.starts_with("TIDINGS_EGRESS_ALLOW has ") && told.contains("nothing lets through"), "{told}");
         }
+    }
+
+    #[test]
+    fn what_is_listed_at_one_port_is_closed_at_all_others() {
+        let gate = gate("10.0.0.0/8:8443,relay:8080");
+        for (url, is_let) in [
+            ("https://10.1.2.3:8443/", true),
+            ("http://10.1.2.3:8443/", true),
+            ("https://10.1.2.3/", false),
+            ("https://10.1.2.3:6379/", false),
+            ("http://relay:8080/", true),
+            ("http://relay:8081/", false),
+            ("http://relay/", false),
+            ("https://8.8.8.8:1234/", true),
+        ] {
+            assert_eq!(gate.admit(url).is_ok(), is_let, "{url}");
+        }
+        assert!(gate.lets(Some("relay"), "10.9.9.9".parse().unwrap(), 8080));
+        assert!(!gate.lets(Some("relay"), "10.9.9.9".parse().unwrap(), 6379));
+        assert_eq!((gate.class(8443), gate.class(8080), gate.class(443)), (8443, 8080, 0));
     }
 
     #[test]

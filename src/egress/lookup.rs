@@ -93,6 +93,8 @@ pub(super) enum NoAddress {
 #[derive(Clone, Debug)]
 pub(super) struct Checked {
     pub gate: Arc<Gate>,
+    /// Of connections to this port, or to those of its class ([`Gate::class`]).
+    pub port: u16,
     pub lookup: Arc<dyn Lookup>,
 }
 
@@ -103,7 +105,7 @@ impl Checked {
         if found.is_empty() {
             return Err(NoAddress::Unknown(io::Error::other("it has no address")));
         }
-        found.retain(|address| self.gate.lets(Some(name), *address));
+        found.retain(|address| self.gate.lets(Some(name), *address, self.port));
         if found.is_empty() { Err(NoAddress::Refused) } else { Ok(found) }
     }
 }

@@ -11,6 +11,7 @@ mod lookup;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,10 +50,11 @@ impl Patience {
 #[derive(Clone, Debug)]
 pub struct Egress {
     gate: Arc<Gate>,
-    names: Checked,
+    lookup: Arc<dyn Lookup>,
     patience: Patience,
-    /// Made by the first request: it reads all certificates that the system trusts.
-    client: Arc<Mutex<Option<Client>>>,
+    /// One for each port that the settings list by itself, since names are looked up without their port, and one for all others.
+    /// Each is made by its first request: it reads all certificates that the system trusts.
+    clients: Arc<Mutex<HashMap<u16, Client>>>,
 }
 
 impl Egress {
@@ -71,22 +73,27 @@ impl Egress {
     fn with(config: &EgressConfig, lookup: Arc<dyn Lookup>, patience: Patience) -> Result<Self> {
         let gate = Arc::new(Gate::new(config)?);
         let lookup = Arc::new(Together::over(lookup));
-        let names = Checked { gate: gate.clone(), lookup };
-        Ok(Self { gate, names, patience, client: Arc::default() })
+        Ok(Self { gate, lookup, patience, clients: Arc::default() })
     }
 
     /// Fails with `Config` where no request can be sent: the system trusts no certificate, say.
     pub fn examine(&self) -> Result<()> {
-        self.client().map(drop).map_err(|failure| Error::Config(failure.message))
+        self.client(443).map(drop).map_err(|failure| Error::Config(failure.message))
     }
 
-    fn client(&self) -> Result<Client, Failure> {
-        let mut made = self.client.lock();
-        if let Some(client) = &*made {
+    /// Names as they may be connected to at a port.
+    fn names(&self, port: u16) -> Checked {
+        Checked { gate: self.gate.clone(), port: self.gate.class(port), lookup: self.lookup.clone() }
+    }
+
+    fn client(&self, port: u16) -> Result<Client, Failure> {
+        let class = self.gate.class(port);
+        let mut made = self.clients.lock();
+        if let Some(client) = made.get(&class) {
             return Ok(client.clone());
         }
         let client = Client::builder()
-            .dns_resolver(self.names.clone())
+            .dns_resolver(self.names(port))
             .redirect(redirect::Policy::none())
             .no_proxy()
             .referer(false)
@@ -104,7 +111,8 @@ impl Egress {
             .build()
             .map_err(Failure::of)
             .inspect_err(|failure| tracing::error!(cause = failure.message, "nothing can be sent to anybody"))?;
-        Ok(made.insert(client).clone())
+        made.insert(class, client.clone());
+        Ok(client)
     }
 
     /// A URL that may be saved: https, or http where the settings list its host, of at most 2,048 bytes, without user name, password
@@ -115,28 +123,28 @@ impl Egress {
         self.gate.admit(url).map_err(|why| Error::bad_input("", why))
     }
 
-    /// The addresses of a host that may be connected to, at least one, in the order to try them: for what is not HTTP. Whoever connects
-    /// does so to these, and does not look the name up again. It takes 5 s at most.
-    pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, Failure> {
+    /// The addresses of a host that may be connected to at a port, at least one, in the order to try them: for what is not HTTP. The
+    /// caller connects to these, and does not look the name up again. It takes 5 s at most.
+    pub async fn addresses(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
         if let Some(address) = literal(host) {
-            let is_let = self.gate.lets(None, address);
+            let is_let = self.gate.lets(None, address, port);
             let why = "the address is private or reserved, and the settings of the server do not list it";
             return if is_let { Ok(vec![address]) } else { Err(Failure::new(FailureKind::Refused, why)) };
         }
-        match tokio::time::timeout(self.patience.connect, self.names.addresses(host)).await {
+        match tokio::time::timeout(self.patience.connect, self.names(port).addresses(host)).await {
             Ok(found) => found.map_err(|cause| Failure::nowhere(&cause)),
             Err(_) => Err(Failure::new(FailureKind::TimedOut, "the host was not found in time")),
         }
     }
 
-    /// Whether a host may be named: it is a name, or an address that may be reached.
-    pub fn may_name(&self, host: &str) -> bool {
-        literal(host).is_none_or(|address| self.gate.lets(None, address))
+    /// Whether a host may be named with a port: it is a name, or an address that may be reached.
+    pub fn may_name(&self, host: &str, port: u16) -> bool {
+        literal(host).is_none_or(|address| self.gate.lets(None, address, port))
     }
 
-    /// Whether the settings list a host, so that what is sent to it need not be encrypted.
-    pub fn lists(&self, host: &str) -> bool {
-        self.gate.lists(host)
+    /// Whether the settings list a host at a port, so that what is sent to it need not be encrypted.
+    pub fn lists(&self, host: &str, port: u16) -> bool {
+        self.gate.lists(host, port)
     }
 
     /// Sends a body, and waits for the answer: 5 s for the connection, 15 s in all, or 8 s.
@@ -146,7 +154,7 @@ impl Egress {
         let refused = |why: String| Failure::new(FailureKind::Refused, &why);
         let url = self.gate.admit(url).map_err(|why| refused(format!("the URL {why}")))?;
         let headers = fields(headers).map_err(refused)?;
-        let client = self.client()?;
+        let client = self.client(url.port_or_known_default().unwrap_or_default())?;
         let answer = client.post(url).headers(headers).body(body).send().await.map_err(Failure::of)?;
         Ok(Answer::read(answer).await)
     }

@@ -13,6 +13,10 @@ pub enum Ailment {
     Full,
     /// It takes no writes, as one that copies another does.
     ReadOnly,
+    /// It acknowledges no write before another server has it, which does not come.
+    Waiting,
+    /// It is another one than before, or has another history, and is not used until what was remembered is forgotten.
+    Elsewhere,
     /// Its disk fails, or is full in a way that looks like it.
     Disk,
     /// SQLite: the file that is open is not the one at its place any more.
@@ -43,7 +47,16 @@ impl Ailment {
     }
 
     fn told(words: &str) -> Self {
-        let all = [Self::Full, Self::ReadOnly, Self::Disk, Self::Moved, Self::Held, Self::Slow];
+        let all = [
+            Self::Full,
+            Self::ReadOnly,
+            Self::Waiting,
+            Self::Elsewhere,
+            Self::Disk,
+            Self::Moved,
+            Self::Held,
+            Self::Slow,
+        ];
         all.into_iter().find(|of| of.words() == words).unwrap_or(Self::Away)
     }
 
@@ -53,6 +66,8 @@ impl Ailment {
             Self::Away => "the database is busy or away, try again in a moment",
             Self::Full => "the database is full, and takes no writes until it has room again",
             Self::ReadOnly => "the database is read-only, and takes no writes for now",
+            Self::Waiting => "writes wait for the standby: the database acknowledges none before its standby has it",
+            Self::Elsewhere => "the database is another one than before: it is used once its numbers are raised",
             Self::Disk => "the database cannot use its disk, which may be full",
             Self::Moved => "the database's file is not in its place any more: the server must be started anew",
             Self::Held => "something else has held what this needs for too long, try again in a moment",
@@ -62,7 +77,7 @@ impl Ailment {
 
     /// Whether no write can be expected to succeed, while reads may.
     pub fn stops_writes(self) -> bool {
-        matches!(self, Self::Full | Self::ReadOnly | Self::Disk | Self::Moved)
+        matches!(self, Self::Full | Self::ReadOnly | Self::Waiting | Self::Disk | Self::Moved)
     }
 
     /// Of what a driver says; nothing where another try would fail the same.
@@ -184,7 +199,11 @@ mod tests {
 
     #[test]
     fn what_we_find_out_ourselves_says_the_same() {
-        for of in [Ailment::Away, Ailment::Full, Ailment::ReadOnly, Ailment::Disk, Ailment::Moved, Ailment::Slow] {
+        for of in [Ailment::Away, Ailment::Full, Ailment::ReadOnly, Ailment::Waiting, Ailment::Elsewhere, Ailment::Disk]
+        {
+            assert_eq!(Ailment::of(&of.error()), Some(of));
+        }
+        for of in [Ailment::Moved, Ailment::Slow] {
             assert_eq!(Ailment::of(&of.error()), Some(of));
         }
     }

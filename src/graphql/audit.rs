@@ -7,15 +7,15 @@ use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject
 use entity::ids::UserId;
 
 use super::at_once::AtOnce;
-use super::connection::{Walked, names, size};
+use super::connection::{Paging, Walked, names};
 use super::context::{ADMIN, Call};
 use super::scalars::{Instant, int};
-use crate::domain::audit::{self, Entry, Filter, Place, Subject};
+use crate::domain::audit::{self, Entry, Filter, List, Place, Subject};
 use crate::domain::user::{self, Profile};
-use crate::error::Error;
 use crate::model::actor::{Actor, Origin, Staff};
 use crate::model::check;
 use crate::model::seal::Kind;
+use crate::model::slice::End;
 
 names!(AuditEntries, "AuditEntryConnection", "AuditEntryEdge");
 
@@ -65,7 +65,7 @@ impl From<Actor> for AuditActor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "Subject")]
 pub enum AuditSubject {
-    /// What all of the tenant have in common: defaults, mail, WeChat, Web Push, deliveries that were sent again.
+    /// What all of the tenant have in common: defaults, the follow policy, mail, WeChat, Web Push, deliveries that were sent again.
     Tenant,
     /// A user, by the partner's own id.
     User,
@@ -85,6 +85,8 @@ pub enum AuditSubject {
     Rule,
     /// A webhook endpoint, by the `id` of the `WebhookEndpoint`.
     Endpoint,
+    /// A target type, by its code.
+    TargetType,
 }
 
 /// Something that a service or an operator did.
@@ -103,6 +105,8 @@ pub struct AuditEntry {
     pub subject: Option<ID>,
     /// How many users it was about, where a group's or a view's members were changed; 1 otherwise.
     pub count: i32,
+    /// Of `tryNotificationRule`: the source and the beginning of the query, as in `wms: SELECT 1`. Null for every other act.
+    pub detail: Option<String>,
 }
 
 /// To what something was done.
@@ -138,34 +142,33 @@ impl AuditQuery {
     /// the catalogue, groups, rules, what goes to the outside, and of users for these, whom they exported and erased. Not in it: what was
     /// refused or failed, what users do themselves, what is only read, and what rules are reported (`reportRuleRows`) and happens in views
     /// (`recordActivity`). It holds no texts. Kept for the days that the server is told to (`TIDINGS_AUDIT_DAYS`); what was sent as long as the notification. A page that
-    /// is filtered looks at 10,000 acts of each sort: it may have fewer than were asked for, or none, and go on at its `endCursor`. ADMIN.
+    /// is filtered looks at 10,000 acts of each sort: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`). ADMIN.
     async fn audit_log(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which acts; all where it is left out.")] filter: Option<AuditFilter>,
-        #[graphql(desc = "So many from the newest on, 200 at the most; 20 where it is left out.")] first: Option<i32>,
+        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
         #[graphql(desc = "Only older ones than the act at this cursor.")] after: Option<String>,
+        #[graphql(desc = "So many from the oldest on, 200 at the most; without `first`.")] last: Option<i32>,
+        #[graphql(desc = "Only newer ones than the act at this cursor.")] before: Option<String>,
     ) -> Result<Walked<AuditEntry, AuditEntries>> {
         let call = Call::by(ctx, ADMIN)?;
-        let many = size(call, "first", first)?;
-        let after = after.map(|cursor| {
-            let opened = call.tenant.seal.open(Kind::Row, &cursor).map(place);
-            opened.ok_or_else(|| Error::bad_input("after", "is no cursor of this list"))
-        });
-        let after = after.transpose()?;
+        let paging = Paging::of(ctx, (first, after), (last, before));
+        let slice = paging.slice(call, |cursor| call.tenant.seal.open(Kind::AuditPlace, cursor).map(place))?;
         let filter = filter.unwrap_or_default().read(call).await?;
         let page = match filter {
-            Some(filter) => audit::page(call.app, call.tenant, &filter, many, after).await?,
+            Some(filter) => audit::page(call.app, call.tenant, &filter, &slice).await?,
             None => audit::Page { entries: Vec::new(), goes_on_at: None },
         };
-        let cursor = |at: Place| call.tenant.seal.close(Kind::Row, bounded(at.entry), bounded(at.notification));
         let (places, entries): (Vec<Place>, Vec<Entry>) = page.entries.into_iter().unzip();
         let nodes = shown(call, entries).await?;
+        let (goes_on, end) = (page.goes_on_at.is_some(), page.goes_on_at.map(|at| cursor(call, at)));
+        let is_forwards = slice.from == End::First;
         Ok(Walked {
-            edges: places.into_iter().zip(nodes).map(|(at, node)| Edge::new(cursor(at), node)).collect(),
-            has_previous_page: after.is_some(),
-            has_next_page: page.goes_on_at.is_some(),
-            ends: (None, page.goes_on_at.map(cursor)),
+            edges: places.into_iter().zip(nodes).map(|(at, node)| Edge::new(cursor(call, at), node)).collect(),
+            has_previous_page: if is_forwards { slice.after.is_some() } else { goes_on },
+            has_next_page: if is_forwards { goes_on } else { slice.before.is_some() },
+            ends: if is_forwards { (None, end) } else { (end, None) },
         })
     }
 }
@@ -177,14 +180,21 @@ const ACTIONS: usize = 100;
 const NAME_BYTES: usize = 4096;
 
 /// The greatest number that is in a cursor: beyond all that there are.
-const BEYOND: i64 = (1 << 48) - 1;
+const BEYOND: i64 = (1 << 47) - 1;
 
-fn bounded(number: i64) -> i64 {
-    number.min(BEYOND)
+fn cursor(call: Call<'_>, at: Place) -> String {
+    let twice = |number: i64, list| 2 * number.min(BEYOND) + i64::from(at.behind == Some(list));
+    call.tenant.seal.close(Kind::AuditPlace, twice(at.entry, List::Log), twice(at.notification, List::Sent))
 }
 
 fn place((entry, notification): (i64, i64)) -> Place {
-    Place { entry, notification }
+    let is_odd = |number| number % 2 == 1;
+    let behind = match (is_odd(entry), is_odd(notification)) {
+        (true, _) => Some(List::Log),
+        (_, true) => Some(List::Sent),
+        _ => None,
+    };
+    Place { entry: entry / 2, notification: notification / 2, behind }
 }
 
 impl AuditFilter {
@@ -255,6 +265,7 @@ fn entry(call: Call<'_>, of: Entry, users: &HashMap<UserId, Profile>) -> AuditEn
         subject_kind: of.kind.into(),
         subject: subject.map(ID),
         count: int(of.count),
+        detail: of.detail,
     }
 }
 

@@ -46,6 +46,11 @@ impl Budget {
         if taken.saturating_add(bytes) > self.0.most { Err(self.error()) } else { Ok(()) }
     }
 
+    /// How many bytes the fields have taken.
+    pub fn taken(&self) -> usize {
+        self.0.taken.load(Ordering::Relaxed)
+    }
+
     /// The response, or what is said instead where the fields had no room: whatever stands in it is not all of it.
     pub fn kept(&self, response: Response) -> Response {
         if self.0.taken.load(Ordering::Relaxed) > self.0.most { self.refusal() } else { response }

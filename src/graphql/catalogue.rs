@@ -1,13 +1,13 @@
-//! Message types and reasons.
+//! Message types, reasons, target types and the follow policy.
 
 use entity::audit_entry;
 use std::sync::Arc;
 
-use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::TypeId;
-use serde_json::Value;
 
 use super::context::{ADMIN, Call, STAFF};
+use super::json::Json;
 use super::scalars::int;
 use crate::domain::catalogue;
 use crate::domain::lane::Kind;
@@ -61,6 +61,11 @@ impl MessageType {
         self.0.mandatory
     }
 
+    /// Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    async fn users_may_send(&self) -> bool {
+        self.0.users_may_send
+    }
+
     /// Items of the type expire this many seconds after publication, unless the notification says otherwise; null: by the
     /// server's retention only.
     async fn ttl_seconds(&self) -> Option<i32> {
@@ -87,8 +92,8 @@ impl MessageType {
     }
 
     /// For user interfaces, untouched; 4 KiB of JSON at most.
-    async fn ui(&self) -> Option<Json<&Value>> {
-        self.0.ui.as_ref().map(Json)
+    async fn ui(&self) -> Option<Json> {
+        self.0.ui.clone().map(Json)
     }
 
     /// How what is sent under it leaves the inbox; nothing for users. SERVICE, ADMIN.
@@ -325,7 +330,7 @@ impl From<LetterInput> for catalogue::LetterTemplate {
 
 /// MiniJinja templates; `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target` (`type`, `id`) and
 /// `action` are in scope. `docs/limits.md` lists the blocks, filters and tests that there are. One that fails on a notification
-/// (a name that it uses is missing, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
+/// (a name that it uses is missing or null, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
 /// notification's own text shown. A title is cut to 256 characters.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageTemplate")]
@@ -361,6 +366,32 @@ pub struct Reason {
     pub actions: Vec<String>,
 }
 
+/// Who may begin to listen to something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
+#[graphql(remote = "catalogue::SubscriptionPolicy")]
+pub enum SubscriptionPolicy {
+    /// Services and operators, for any user. Users may only stop.
+    BackendOnly,
+    /// Users for themselves, too.
+    Open,
+}
+
+/// What kind of thing a target is (`TopicTarget.type`), and who may subscribe to targets of it.
+#[derive(SimpleObject)]
+pub struct TargetType {
+    /// The partner's own name of it; 1 to 128 characters.
+    pub code: String,
+    /// Who may subscribe to targets of it.
+    pub subscription_policy: SubscriptionPolicy,
+}
+
+/// Who may begin to follow users.
+#[derive(SimpleObject)]
+pub struct SaveFollowPolicyPayload {
+    /// As it is now.
+    pub follow_policy: SubscriptionPolicy,
+}
+
 /// What was deleted.
 #[derive(SimpleObject)]
 pub struct DeletePayload {
@@ -390,6 +421,10 @@ pub struct MessageTypeInput {
     /// Users cannot switch it off, neither by type nor by action.
     #[graphql(default_with = "Some(false)")]
     pub mandatory: Option<bool>,
+    /// Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    /// Their links must be paths; what its template makes of `params` is theirs to choose, too. Not together with `mandatory`.
+    #[graphql(default_with = "Some(false)")]
+    pub users_may_send: Option<bool>,
     /// At least 1. Counts for what is published afterwards.
     pub ttl_seconds: Option<i32>,
     /// Order in overviews, ascending; ties by code.
@@ -401,7 +436,7 @@ pub struct MessageTypeInput {
     /// https URL; 256 characters at most.
     pub icon: Option<String>,
     /// For user interfaces, untouched; 4 KiB of JSON at most.
-    pub ui: Option<Json<Value>>,
+    pub ui: Option<Json>,
     /// How what is sent under it leaves the inbox; not at all where it is left out. Counts for what is published afterwards.
     pub delivery: Option<Vec<DeliveryRuleInput>>,
 }
@@ -424,6 +459,75 @@ impl CatalogueQuery {
         let catalogue = catalogue::current(call.app, call.tenant).await?;
         let reason = |(code, actions): (&String, &Vec<String>)| Reason { code: code.clone(), actions: actions.clone() };
         Ok(catalogue.reasons.iter().map(reason).collect())
+    }
+}
+
+#[derive(Default)]
+pub struct TargetTypeQuery;
+
+#[Object]
+impl TargetTypeQuery {
+    /// The target types that the tenant has listed, by code. Targets may have other types, to which `BACKEND_ONLY` applies. Any role.
+    async fn target_types(&self, ctx: &Context<'_>) -> Result<Vec<TargetType>> {
+        let call = Call::of(ctx);
+        let catalogue = catalogue::current(call.app, call.tenant).await?;
+        let object = |(code, policy): (&String, &catalogue::SubscriptionPolicy)| TargetType {
+            code: code.clone(),
+            subscription_policy: (*policy).into(),
+        };
+        Ok(catalogue.target_types.iter().map(object).collect())
+    }
+
+    /// Who may begin to follow users: `BACKEND_ONLY` until the tenant says otherwise. Any role.
+    async fn follow_policy(&self, ctx: &Context<'_>) -> Result<SubscriptionPolicy> {
+        let call = Call::of(ctx);
+        Ok(catalogue::current(call.app, call.tenant).await?.follow_policy.into())
+    }
+}
+
+#[derive(Default)]
+pub struct TargetTypeMutation;
+
+#[Object]
+impl TargetTypeMutation {
+    /// Lists a target type or changes it; subscriptions stay as they are. Only where it is `OPEN` may users subscribe to targets of it by
+    /// themselves: they then get all reminders about these, also those of rules. At most 1,000 target types a tenant. ADMIN.
+    async fn save_target_type(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "1 to 128 characters: the `type` of its targets.")] code: String,
+        #[graphql(desc = "Who may subscribe to targets of it.")] subscription_policy: SubscriptionPolicy,
+    ) -> Result<TargetType> {
+        let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, audit_entry::Subject::TargetType, &[&code]);
+        let saved = catalogue::TargetType { code, subscription_policy: subscription_policy.into() };
+        catalogue::save_target_type(call.app, call.tenant, &saved).await?;
+        Ok(TargetType { code: saved.code, subscription_policy })
+    }
+
+    /// Takes a target type out of the catalogue, so that `BACKEND_ONLY` applies to its targets; subscriptions stay. ADMIN.
+    async fn delete_target_type(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Which target type.")] code: String,
+    ) -> Result<DeleteCodePayload> {
+        let call = Call::by(ctx, ADMIN)?;
+        call.audits(ctx, audit_entry::Subject::TargetType, &[&code]);
+        let is_deleted = catalogue::delete_target_type(call.app, call.tenant, &code).await?;
+        Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
+    }
+
+    /// Says who may begin to follow users; follows stay as they are. A follower gets all reminders whose sender is the followed user,
+    /// whatever their target. ADMIN.
+    async fn save_follow_policy(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Who may begin to follow users.")] follow_policy: SubscriptionPolicy,
+    ) -> Result<SaveFollowPolicyPayload> {
+        let call = Call::by(ctx, ADMIN)?;
+        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
+        catalogue::save_follow_policy(call.app, call.tenant, follow_policy.into()).await?;
+        Ok(SaveFollowPolicyPayload { follow_policy })
     }
 }
 
@@ -495,6 +599,7 @@ fn change(input: MessageTypeInput) -> catalogue::TypeChange {
         group: input.group,
         read_policy: input.read_policy.map(Into::into).unwrap_or_default(),
         mandatory: input.mandatory.unwrap_or_default(),
+        users_may_send: input.users_may_send.unwrap_or_default(),
         ttl_seconds: input.ttl_seconds.map(i64::from),
         position: input.position.unwrap_or_default(),
         template: input.template.map(template),

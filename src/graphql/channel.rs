@@ -14,7 +14,6 @@ use super::scalars::{Instant, int};
 use super::user::User;
 use crate::auth::Role;
 use crate::domain::channel::{self, Listener};
-use crate::domain::user;
 use crate::error::Error;
 use crate::model::{check, seal};
 
@@ -218,7 +217,8 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. USER for themselves; SERVICE and ADMIN for any user or group.
+    /// Subscribes to actions on a target, from now on. SERVICE and ADMIN for any user or group; USER for themselves where the target's type
+    /// is `OPEN` (`saveTargetType`), and otherwise `FORBIDDEN`.
     /// `CONFLICT` where a user would then have more than 20,000 subscriptions, follows and groups together.
     async fn subscribe_topic(
         &self,
@@ -232,7 +232,8 @@ impl SubscribeMutation {
             let actions = channel::resolve_actions(call.app, call.tenant, input.what.into()).await;
             let actions = actions.map_err(|error| error.within("what"))?;
             let many = actions.len();
-            let subscribing = channel::subscribe(call.app, call.tenant, listener, &target, actions).boxed();
+            let subscribing =
+                channel::subscribe(call.app, call.tenant, call.on_behalf(), listener, &target, actions).boxed();
             call.making(ctx, many, subscribing).await.map(|done| (listener, done))
         };
         let (listener, done) = done.await.map_err(|error| error.within("input"))?;
@@ -244,16 +245,15 @@ impl SubscribeMutation {
     }
 
     /// Ends subscriptions. What was published before stays in the inbox. USER for themselves; SERVICE and ADMIN for any user or
-    /// group.
+    /// group. Nothing is removed for a user that the tenant does not know.
     async fn unsubscribe_topic(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Who no longer hears of what.")] input: UnsubscribeTopicInput,
     ) -> Result<UnsubscribeTopicPayload> {
         let call = Call::of(ctx);
-        let target = input.target.into();
+        let target: channel::Target = input.target.into();
         let done = async {
-            let listener = listener(ctx, call, input.who).await?;
             let actions = match input.what {
                 UnsubscribeChoice::Actions(actions) if actions.is_empty() => {
                     return Err(Error::bad_input("what.actions", "must name at least one action"));
@@ -268,10 +268,14 @@ impl SubscribeMutation {
                     return Err(Error::bad_input("what.everything", "must be true, or name `actions` instead"));
                 }
             };
+            target.check()?;
+            let Some(listener) = known_listener(ctx, call, input.who).await? else { return Ok(None) };
             let removed = channel::unsubscribe(call.app, call.tenant, listener, &target, actions.as_deref()).await;
-            removed.map(|removed| (listener, removed))
+            removed.map(|removed| Some((listener, removed)))
         };
-        let (listener, (removed, channels)) = done.await.map_err(|error| error.within("input"))?;
+        let Some((listener, (removed, channels))) = done.await.map_err(|error| error.within("input"))? else {
+            return Ok(UnsubscribeTopicPayload { removed_count: 0, deleted_ids: Vec::new(), subject: Subject(None) });
+        };
         Ok(UnsubscribeTopicPayload {
             removed_count: int(removed),
             deleted_ids: channels
@@ -282,8 +286,8 @@ impl SubscribeMutation {
         })
     }
 
-    /// The follower hears of what `user` does from now on: reminders with that user as their sender. `CONFLICT` as with
-    /// `subscribeTopic`.
+    /// The follower hears of what `user` does from now on: reminders with that user as their sender. SERVICE and ADMIN for any user; USER for
+    /// themselves where follows are `OPEN` (`saveFollowPolicy`), and otherwise `FORBIDDEN`. `CONFLICT` as with `subscribeTopic`.
     async fn follow_user(
         &self,
         ctx: &Context<'_>,
@@ -293,15 +297,20 @@ impl SubscribeMutation {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[follower]);
+        let is_known = call.known_user("user", &user).await?.is_some();
         let following = async {
-            let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-            channel::follow(call.app, call.tenant, follower, actor).await.map(|()| actor)
+            match channel::follow(call.app, call.tenant, call.on_behalf(), follower, &user).await {
+                Err(error) if is_known || call.known_user("user", &user).await?.is_none() => Err(error),
+                // A new user counts towards what the caller makes, and stays even if the follow fails.
+                result => Ok(result),
+            }
         };
-        let actor = call.making(ctx, 1, following.boxed()).await?;
+        let actor = call.making(ctx, 1, following.boxed()).await??;
         Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
 
-    /// The reverse.
+    /// Ends a follow: the follower no longer gets reminders with `user` as their sender. Nothing happens where there was none, also where
+    /// the tenant does not know one of the two users; neither is made.
     async fn unfollow_user(
         &self,
         ctx: &Context<'_>,
@@ -309,11 +318,14 @@ impl SubscribeMutation {
         #[graphql(desc = "Who followed; the token's user, whom SERVICE and ADMIN name here.")] follower: Option<ID>,
     ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
-        let follower = call.subject("follower", follower.as_ref()).await?;
-        call.audits(ctx, audit_entry::Subject::User, &[follower]);
-        let actor = user::mention_one(call.app, call.tenant, "user", &user).await?;
-        channel::unfollow(call.app, call.tenant, follower, actor).await?;
-        Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
+        let follower = call.known_subject("follower", follower.as_ref()).await?;
+        let actor = call.known_user("user", &user).await?;
+        if let (Some(follower), Some(actor)) = (follower, actor) {
+            call.audits(ctx, audit_entry::Subject::User, &[follower]);
+            channel::unfollow(call.app, call.tenant, follower, actor).await?;
+        }
+        let user = actor.map_or_else(|| User::unheard(&user), User::alone);
+        Ok(FollowUserPayload { user, subject: Subject(follower) })
     }
 }
 
@@ -335,6 +347,24 @@ async fn listener(ctx: &Context<'_>, call: Call<'_>, who: Option<ListenerChoice>
         call.audits(ctx, Subject::User, &[user]);
     }
     Ok(listener)
+}
+
+/// The same where the tenant knows the listener; no user is made.
+async fn known_listener(
+    ctx: &Context<'_>,
+    call: Call<'_>,
+    who: Option<ListenerChoice>,
+) -> crate::error::Result<Option<Listener>> {
+    let (field, named) = match &who {
+        Some(ListenerChoice::Group(_)) => return listener(ctx, call, who).await.map(Some),
+        Some(ListenerChoice::User(user)) => ("who.user", Some(user)),
+        None => ("who", None),
+    };
+    let user = call.known_subject(field, named).await?;
+    if let Some(user) = user {
+        call.audits(ctx, audit_entry::Subject::User, &[user]);
+    }
+    Ok(user.map(Listener::User))
 }
 
 async fn found(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {

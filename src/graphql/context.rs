@@ -17,6 +17,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 use crate::model::actor::{Actor, Staff};
+use crate::model::check;
 
 /// What a resolver works with.
 #[derive(Clone, Copy)]
@@ -101,6 +102,7 @@ impl<'a> Call<'a> {
             kind,
             subjects: subjects.iter().map(ToString::to_string).collect(),
             count: 1,
+            detail: None,
         })
     }
 
@@ -114,6 +116,21 @@ impl<'a> Call<'a> {
     /// The user whom a call is about: users can name only themselves, and need not; others must name one.
     pub async fn subject(self, field: &str, named: Option<&ID>) -> Result<UserId> {
         user::mention_one(self.app, self.tenant, field, self.named(field, named)?).await
+    }
+
+    /// The user of a call that makes no user; nothing where the tenant does not know them. A user's own token makes them known.
+    pub async fn known_subject(self, field: &str, named: Option<&ID>) -> Result<Option<UserId>> {
+        let name = self.named(field, named)?;
+        match self.viewer.role {
+            Role::User => self.subject(field, named).await.map(Some),
+            Role::Service | Role::Admin => self.known_user(field, name).await,
+        }
+    }
+
+    /// The user with this id, if the tenant knows them. `field` is blamed for a bad id.
+    pub async fn known_user(self, field: &str, name: &str) -> Result<Option<UserId>> {
+        check::code(field, name)?;
+        Ok(user::find(self.app, self.tenant, &[name.to_owned()]).await?.into_values().next())
     }
 
     /// The id of the user whom a call is about.

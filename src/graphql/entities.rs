@@ -32,8 +32,7 @@ impl Entities {
         check::code("id", id).map_err(|error| error.within(&format!("representations[{}]", place())))?;
         let shared = self.0.lock().entry(name).or_default().clone();
         let known = shared.get_or_try_init(|| Box::pin(together(Call::of(ctx), &ids))).await?;
-        let nobody = || Profile { external_id: id.0.clone(), ..Profile::default() };
-        Ok(User::known(known.get(id.as_str()).cloned().unwrap_or_else(nobody)))
+        Ok(known.get(id.as_str()).cloned().map_or_else(|| User::unheard(id), User::known))
     }
 }
 

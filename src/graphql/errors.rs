@@ -4,6 +4,7 @@ use async_graphql::resolver_utils::EnumType;
 use async_graphql::{Enum, ErrorExtensionValues, Object, Pos, Response, ServerError};
 
 use crate::error::Error;
+use crate::text::{characters, cut};
 
 /// Characters of a message that are answered: it may repeat what it was sent, which may be a megabyte.
 const MESSAGE: usize = 400;
@@ -12,9 +13,8 @@ const MESSAGE: usize = 400;
 ///
 /// What is not ours is the library's: its validation's, or, once a document is executed, about an input that it cannot read.
 pub fn translate(error: &mut ServerError, library: &'static str) {
-    if let Some((at, _)) = error.message.char_indices().nth(MESSAGE) {
-        error.message.truncate(at);
-        error.message.push('…');
+    if error.message.len() > MESSAGE {
+        error.message = cut(&error.message, MESSAGE + 1, "…", characters);
     }
     let Some(cause) = error.source::<Error>() else {
         if error.extensions.as_ref().is_none_or(|extensions| extensions.get("code").is_none()) {

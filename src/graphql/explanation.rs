@@ -4,9 +4,8 @@ use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::context::{Call, STAFF};
 use super::scalars::Instant;
-use crate::domain::{notification, user};
+use crate::domain::notification;
 use crate::error::Error;
-use crate::model::check;
 use crate::model::seal::Kind;
 
 /// Why a user has or lacks a notification.
@@ -135,9 +134,8 @@ impl ExplanationQuery {
         let call = Call::by(ctx, STAFF)?;
         let unknown = || Error::not_found_at("notification", "notification", notification.as_str());
         let (_, number) = call.tenant.seal.open(Kind::Notification, &notification).ok_or_else(unknown)?;
-        check::code("user", &user)?;
-        let known = user::find(call.app, call.tenant, std::slice::from_ref(&user.0)).await?;
-        let row = known.get(&user.0).copied().ok_or_else(|| Error::not_found_at("user", "user", user.as_str()))?;
+        let known = call.known_user("user", &user).await?;
+        let row = known.ok_or_else(|| Error::not_found_at("user", "user", user.as_str()))?;
         let explained = notification::explain(call.app, call.tenant, number, row).await?.ok_or_else(unknown)?;
         Ok(InboxExplanation {
             present: explained.is_present(),

@@ -179,9 +179,10 @@ impl HoursMutation {
         #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
     ) -> async_graphql::Result<DeliveryHoursPayload> {
         let call = Call::of(ctx);
+        // First, so that bad input makes no user.
+        let change = input.change(call.named("user", user.as_ref())?).map_err(|error| error.within("input"))?;
         let row = call.subject("user", user.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[row]);
-        let change = input.change(call.named("user", user.as_ref())?).map_err(|error| error.within("input"))?;
         user::save(call.app, call.tenant, vec![change]).await?;
         Ok(DeliveryHoursPayload { subject: Subject(Some(row)) })
     }

@@ -1,14 +1,14 @@
 //! Inbox items: the list, and single ones.
 
 use async_graphql::connection::Edge;
-use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result};
+use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::ids::{Seq, UserId};
-use serde_json::Value;
 
 use super::catalogue::MessageType;
 use super::channel::{Target, TargetInput};
 use super::connection::{Paging, Walked, names};
 use super::context::Call;
+use super::json::Json;
 use super::plain::Plain;
 use super::poll::Readings;
 use super::scalars::Instant;
@@ -72,7 +72,7 @@ impl InboxItem {
     }
 
     /// What the sender attached, untouched.
-    async fn data(&self) -> Option<Json<Value>> {
+    async fn data(&self) -> Option<Json> {
         self.0.content.data.clone().map(Json)
     }
 

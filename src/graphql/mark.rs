@@ -18,7 +18,6 @@ use crate::auth::Role;
 use crate::domain::catalogue;
 use crate::domain::inbox::item;
 use crate::domain::inbox::mark::{self, Change, Marked, Match, Selection};
-use crate::domain::user;
 use crate::error::Error;
 use crate::model::check;
 use crate::model::seal::Kind;
@@ -94,9 +93,8 @@ async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a
     if call.viewer.role == Role::User {
         return Ok((call, call.subject("user", None).await?));
     }
-    check::code("user", name)?;
-    let found = user::find(call.app, call.tenant, &[name.to_owned()]).await?;
-    let user: UserId = found.into_values().next().ok_or_else(|| Error::not_found_at("user", "user", name))?;
+    let found = call.known_user("user", name).await?;
+    let user = found.ok_or_else(|| Error::not_found_at("user", "user", name))?;
     call.audits(ctx, audit_entry::Subject::User, &[user]);
     Ok((call, user))
 }

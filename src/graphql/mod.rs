@@ -6,6 +6,9 @@
 //! This server's own routes do not use `async_graphql_axum`: they read a body only after the token and only up to the caller's limit, answer
 //! 415 and 406, give one status per error with `Retry-After` and `WWW-Authenticate`, refuse duplicate ids on sockets, and bound messages and
 //! operations. `tests/clients/http.mjs` holds them to the specification of GraphQL over HTTP.
+//!
+//! The crate builds `serde_json` with `arbitrary_precision` and `preserve_order`, also for an application that embeds it. Serde's `flatten`,
+//! `untagged` and `tag` then find no numbers in a text: read such a type by way of a `serde_json::Value`.
 
 mod account;
 mod admission;
@@ -25,6 +28,7 @@ mod flight;
 mod group;
 mod hours;
 mod inbox;
+mod json;
 mod live;
 mod mark;
 mod node;
@@ -67,9 +71,10 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::database::{Act, Party};
 use crate::domain::live::Live;
+use crate::domain::notification::SearchBudget;
 use crate::error::Error;
 use admission::Admission;
-pub use admission::{Admitted, Allowance, Bucket};
+pub use admission::{Admitted, Allowance, Bucket, Route, Share};
 pub use budget::Budget;
 use entities::Entities;
 pub use errors::code as error_code;
@@ -77,6 +82,7 @@ use errors::failed;
 use event::Events;
 pub use event::Filled;
 pub use flight::{Operation, code as outcome};
+pub use json::value as json_value;
 pub use poll::{Known, Poll};
 pub use viewer::{Viewer, Who};
 
@@ -86,6 +92,7 @@ pub struct Query(
     account::AccountQuery,
     user::UserQuery,
     catalogue::CatalogueQuery,
+    catalogue::TargetTypeQuery,
     preview::PreviewQuery,
     preference::PreferenceQuery,
     group::GroupQuery,
@@ -118,6 +125,7 @@ pub struct Mutation(
     mark::MarkMutation,
     view::ViewMutation,
     catalogue::CatalogueMutation,
+    catalogue::TargetTypeMutation,
     user::UserMutation,
     privacy::PrivacyMutation,
     rule::RuleMutation,
@@ -206,9 +214,15 @@ impl Schema {
     }
 
     /// Counts one operation of a caller before anything of their request is looked at; the answer where they have none left.
-    pub async fn knock(&self, viewer: Option<&Viewer>) -> Result<(), Response> {
+    pub async fn knock(&self, viewer: &Viewer) -> Result<(), Response> {
         let counted = self.admission.knock(&self.app, viewer).await;
-        counted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
+        counted.inspect_err(|refusal| flight::refused(&self.app, Some(viewer), refusal))
+    }
+
+    /// Counts a request without a token, of each of these shares in their order, and of none after one that has nothing left.
+    pub async fn knock_without_token(&self, shares: &[Share<'_>]) -> Result<(), Response> {
+        let counted = self.admission.knock_without_token(&self.app, shares).await;
+        counted.inspect_err(|refusal| flight::refused(&self.app, None, refusal))
     }
 
     /// A place among the requests under way for one that is no document, until it is dropped; the answer where there is none.
@@ -238,7 +252,10 @@ impl Schema {
         let Admitted { request, operation, document, mut flight } = admitted;
         let party = viewer.as_ref().map_or_else(|| Party::tenant(0), Viewer::party);
         let budget = self.budget(viewer.as_ref());
-        let request = with(request, document, viewer).data(Entities::default()).data(budget.clone());
+        let request = with(request, document, viewer)
+            .data(Entities::default())
+            .data(SearchBudget::default())
+            .data(budget.clone());
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         if operation.kind == OperationType::Mutation {
             let library = self.library.clone();

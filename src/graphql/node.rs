@@ -10,7 +10,7 @@ use super::context::Call;
 use super::group::Group;
 use super::inbox::InboxItem;
 use super::notification::Notification;
-use super::outbound::{OutboundDelivery, WebhookEndpoint};
+use super::outbound::{MailRelay, OutboundDelivery, WeChatAccount, WebPush, WebhookEndpoint};
 use super::rule::NotificationRule;
 use super::view::View;
 use crate::auth::Role;
@@ -34,6 +34,9 @@ pub enum Node {
     InboxUser(InboxUser),
     NotificationRule(NotificationRule),
     WebhookEndpoint(WebhookEndpoint),
+    MailRelay(MailRelay),
+    WeChatAccount(WeChatAccount),
+    WebPush(WebPush),
     OutboundDelivery(OutboundDelivery),
 }
 
@@ -44,7 +47,7 @@ pub struct NodeQuery;
 impl NodeQuery {
     /// Whatever has this id; null where there is nothing, or nothing that the caller may see. USER: what is their own, message
     /// types, groups and targets; SERVICE and ADMIN: everything, but users as
-    /// `InboxUser`s alone, and rules and endpoints of webhooks for ADMIN alone.
+    /// `InboxUser`s alone; rules, endpoints of webhooks, and by what else messages leave the inbox for ADMIN alone.
     async fn node(
         &self,
         ctx: &Context<'_>,
@@ -101,14 +104,25 @@ async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
             rule::find_by_row(app, tenant, second).await?.map(NotificationRule::from).map(Node::NotificationRule)
         }
         Kind::Lane if call.viewer.role == Role::Admin => {
-            let found = lane::find(app, tenant, lane::Kind::Webhook, second).await?;
-            found.map(WebhookEndpoint::from).map(Node::WebhookEndpoint)
+            lane::find_any(app, tenant, second).await?.map(|of| match of.kind {
+                lane::Kind::Webhook => Node::WebhookEndpoint(of.into()),
+                lane::Kind::Email => Node::MailRelay(of.into()),
+                lane::Kind::WeChat => Node::WeChatAccount(of.into()),
+                lane::Kind::WebPush => Node::WebPush(of.into()),
+            })
         }
         Kind::Delivery => {
             let found = lane::delivery(app, tenant, second).await?;
             found.map(|(kind, of)| OutboundDelivery::along(kind, of)).map(Node::OutboundDelivery)
         }
-        Kind::Rule | Kind::Lane | Kind::Viewer | Kind::Cursor | Kind::Row | Kind::Export | Kind::Unsubscribe => None,
+        Kind::Rule
+        | Kind::Lane
+        | Kind::Viewer
+        | Kind::Unsubscribe
+        | Kind::Cursor
+        | Kind::Row
+        | Kind::Export
+        | Kind::AuditPlace => None,
     })
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, Enum, ID, Json, Object, Result, SimpleObject};
-use serde_json::{Map, Value};
+use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
+use serde_json::Value;
 
 use super::audit::{AuditActor, AuditEntry, SharedHistories};
 use super::catalogue::MessageType;
@@ -11,6 +11,7 @@ use super::channel::Target;
 use super::context::{Call, STAFF};
 use super::group::Group;
 use super::inbox::NotificationKind;
+use super::json::Json;
 use super::outbound::{NotificationDeliveries, SharedFigures};
 use super::scalars::{Instant, int};
 use super::siblings::Siblings;
@@ -134,7 +135,7 @@ impl Notification {
     }
 
     /// What the sender attached, untouched.
-    async fn data(&self) -> Option<Json<Value>> {
+    async fn data(&self) -> Option<Json> {
         self.of.content.data.clone().map(Json)
     }
 
@@ -207,8 +208,8 @@ impl Notification {
     }
 
     /// The key of the row that a rule has raised it for: column → value.
-    async fn row_key(&self) -> Option<Json<Map<String, Value>>> {
-        self.of.raised.as_ref().map(|raised| Json(raised.key.clone()))
+    async fn row_key(&self) -> Option<Json> {
+        self.of.raised.as_ref().map(|raised| Json(Value::Object(raised.key.clone())))
     }
 
     /// How many users it addressed, has reached and was read by. Right in the end: what happens now is counted within a

@@ -7,12 +7,13 @@ use async_graphql::{Context, Lookahead, Object, Result, SelectionField, SimpleOb
 
 use super::catalogue::MessageType;
 use super::connection::size;
-use super::context::Call;
+use super::context::{Call, STAFF};
 use super::inbox::InboxItem;
 use super::plain::{Plain, Row};
 use super::scalars::int;
 use super::view::View;
 use crate::domain::overview::{self, Wish};
+use crate::model::overview::Fields;
 use crate::model::seal::Kind;
 
 /// How many.
@@ -94,9 +95,9 @@ impl Overview {
     }
 
     /// What this overview is told from others by, for `overviewUnless`: another one as soon as any of its fields shows something else, of types,
-    /// items, senders and views as well, but for `cursor`; the same again where they show the same again.
-    async fn etag(&self) -> String {
-        etag(&self.0)
+    /// items, senders and views as well, but for `cursor` and `templateError`; the same again where they show the same again.
+    async fn etag(&self, ctx: &Context<'_>) -> String {
+        etag(Call::of(ctx), &self.0)
     }
 
     /// Where the inbox stands: all that was published before is in it.
@@ -106,8 +107,9 @@ impl Overview {
 }
 
 /// As clients keep it.
-pub fn etag(of: &overview::Overview) -> String {
-    format!("{:016x}", of.tag())
+pub fn etag(call: Call<'_>, of: &overview::Overview) -> String {
+    let fields = if STAFF.contains(&call.viewer.role) { Fields::All } else { Fields::OfUsers };
+    format!("{:016x}", of.tag(fields))
 }
 
 /// One type of an overview.

@@ -225,9 +225,10 @@ impl PreferenceMutation {
         #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
     ) -> Result<PreferencesPayload> {
         let call = Call::of(ctx);
+        // First, so that bad input makes no user.
+        let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
         let user = call.subject("user", user.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[user]);
-        let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
         let many = changes.actions.iter().filter(|change| change.enabled.is_some()).count();
         call.making(ctx, many, preference::update(call.app, call.tenant, user, &changes).boxed()).await?;
         Ok(PreferencesPayload { preferences: Preferences::of(call, user).await?, subject: Subject(Some(user)) })

@@ -1,11 +1,12 @@
 //! What a notification would say, before it is sent or its type's template is saved.
 
-use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
 use serde_json::{Value, json};
 
 use super::catalogue::TemplateInput;
 use super::channel::TargetInput;
 use super::context::{Call, STAFF};
+use super::json::Json;
 use super::scalars::int;
 use super::send::ContentInput;
 use super::user::profiles;
@@ -13,6 +14,7 @@ use crate::domain::catalogue::{self, Template};
 use crate::error::Error;
 use crate::model::check;
 use crate::model::template::{Flaw, Scene, TargetScene, Text, tried};
+use crate::text::{closed, shown_line};
 
 /// What is to be shown as its readers would see it.
 #[derive(InputObject)]
@@ -74,7 +76,7 @@ impl PreviewQuery {
             .template
             .map_or(template, |given| Some(Template { title: given.title, body: given.body, link: given.link }));
         let sender = sender(call, input.sender.as_ref()).await?;
-        let given = |json: Option<Json<Value>>| json.map(|Json(value)| value).unwrap_or_default();
+        let given = |json: Option<Json>| json.map(|Json(value)| value).unwrap_or_default();
         let ContentInput { title, body, link, params, data } = input.content;
         let (params, data) = (given(params), given(data));
         let target = input.target.as_ref();
@@ -97,8 +99,8 @@ impl PreviewQuery {
                 .or(own)
         };
         Ok(NotificationPreview {
-            title: shown(Text::Title, "title", title).or(name).unwrap_or_default(),
-            body: shown(Text::Body, "body", body),
+            title: shown(Text::Title, "title", title.as_deref().and_then(shown_line)).or(name).unwrap_or_default(),
+            body: shown(Text::Body, "body", body.map(|body| closed(&body).into_owned())),
             link: shown(Text::Link, "link", link.filter(|link| check::is_link(link))),
             flaws,
         })

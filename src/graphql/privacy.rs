@@ -1,11 +1,11 @@
 //! A user's own data: all of it at once, and none of it any more.
 
-use async_graphql::{Context, ID, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, ID, Object, Result, SimpleObject};
 use entity::audit_entry::Subject;
 use entity::ids::UserId;
-use serde_json::Value;
 
 use super::context::{Call, STAFF};
+use super::json::Json;
 use crate::domain::{audit, privacy, user};
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl PrivacyQuery {
         ctx: &Context<'_>,
         #[graphql(desc = "The partner's own id of the user.")] id: ID,
         #[graphql(desc = "The `next` of the part before.")] after: Option<String>,
-    ) -> Result<Option<Json<Value>>> {
+    ) -> Result<Option<Json>> {
         let call = Call::by(ctx, STAFF)?;
         let exported = privacy::export(call.app, call.tenant, &id, after.as_deref()).await?;
         // Whoever takes all of it away is known, once and not for each part.

@@ -1,10 +1,13 @@
 //! Sending.
 
-use async_graphql::{Context, ID, InputObject, Json, Object, OneofObject, Result, SimpleObject};
-use serde_json::Value;
+use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result, SimpleObject};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
+use super::admission::Rates;
 use super::channel::TargetInput;
 use super::context::{Call, STAFF};
+use super::json::Json;
 use super::notification::Notification;
 use super::overview::Count;
 use super::scalars::{Instant, int};
@@ -18,7 +21,8 @@ pub struct SendQuery;
 
 #[Object]
 impl SendQuery {
-    /// How many users an announcement would be for if it were sent now, whatever they have switched off; for users by name, how many
+    /// How many users an announcement would be for if it were sent now, whatever they have switched off, as `stats.audienceSize` counts them
+    /// afterwards; for users by name, how many
     /// different ones, also those of whom the tenant has never heard. A million of users, or of members of groups, are counted at the
     /// most: `exact` is false where there may be more. Fails where a send to this audience would. SERVICE, ADMIN.
     async fn audience_size(
@@ -31,6 +35,9 @@ impl SendQuery {
         Ok(Count { count: int(size.users), exact: size.is_exact })
     }
 }
+
+/// Bytes of what a user sends that count as one operation of their rate.
+const COUNTED_BYTES: usize = 1024;
 
 /// What came of a send.
 #[derive(SimpleObject)]
@@ -52,14 +59,14 @@ pub struct ContentInput {
     /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
     pub link: Option<String>,
     /// For the type's template; 16 KiB of JSON at most.
-    pub params: Option<Json<Value>>,
+    pub params: Option<Json>,
     /// For the client, untouched; 16 KiB of JSON at most.
-    pub data: Option<Json<Value>>,
+    pub data: Option<Json>,
 }
 
 impl From<ContentInput> for Content {
     fn from(input: ContentInput) -> Self {
-        let json = |value: Option<Json<Value>>| value.map(|Json(value)| value);
+        let json = |value: Option<Json>| value.map(|Json(value)| value);
         Self {
             title: input.title,
             body: input.body,
@@ -103,6 +110,10 @@ pub struct AnnouncementInput {
     /// other content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators
     /// share theirs; each user has keys of their own.
     pub idempotency_key: Option<String>,
+    /// True: refused with `BAD_USER_INPUT` while the type's template has flaws on it, as `previewNotification` shows them, which the error
+    /// names. False: sent in any case, and readers see what `content` gives in the place of what fails.
+    #[graphql(default)]
+    pub strict: bool,
 }
 
 /// Something happened to a target.
@@ -126,6 +137,9 @@ pub struct ReminderInput {
     pub expires_at: Option<Instant>,
     /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
+    /// As in `SendAnnouncementInput`.
+    #[graphql(default)]
+    pub strict: bool,
 }
 
 /// Something to say to one user.
@@ -147,6 +161,9 @@ pub struct MessageInput {
     pub expires_at: Option<Instant>,
     /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
+    /// As in `SendAnnouncementInput`.
+    #[graphql(default)]
+    pub strict: bool,
 }
 
 /// One of the three.
@@ -172,7 +189,7 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: AnnouncementInput,
     ) -> Result<SendPayload> {
-        send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await
+        Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await?)
     }
 
     /// To the subscribers of a target's action, users and groups, and to the sender's followers. SERVICE, ADMIN.
@@ -181,10 +198,11 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: ReminderInput,
     ) -> Result<SendPayload> {
-        send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await
+        Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await?)
     }
 
-    /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`), of types
+    /// with `usersMaySend`, with a path as the link. Each whole KiB of what a user sends counts as one operation more.
     async fn send_message(
         &self,
         ctx: &Context<'_>,
@@ -201,7 +219,24 @@ impl SendMutation {
             }
             input.sender = Some(ID(call.viewer.sub.clone()));
         }
-        send_one(call, SendInput::Message(input)).await
+        let receiver = input.receiver.0.clone();
+        let input = translate(SendInput::Message(input)).map_err(|error| error.within("input"))?;
+        if call.viewer.role != Role::User {
+            return Ok(send_translated(call, input).await?);
+        }
+        let operations = input.content.bytes() / COUNTED_BYTES;
+        ctx.data_unchecked::<Rates>().take(call.app, call.viewer, operations).await?;
+        if call.known_user("input.receiver", &receiver).await?.is_some() {
+            return Ok(send_translated(call, input).await?);
+        }
+        let sending = async {
+            match send_translated(call, input).await {
+                Err(error) if call.known_user("input.receiver", &receiver).await?.is_none() => Err(error),
+                // The new receiver counts towards what the caller makes, and stays even if the message fails.
+                sent => Ok(sent),
+            }
+        };
+        Ok(call.making(ctx, 1, sending.boxed()).await??)
     }
 
     /// Up to 1,000 at once, in one transaction: all or nothing. SERVICE, ADMIN.
@@ -216,7 +251,7 @@ impl SendMutation {
             translate(input).map_err(|error| error.within(&format!("inputs[{place}].{}", variants[place])))
         });
         let inputs = inputs.collect::<crate::error::Result<Vec<_>>>()?;
-        send(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await
+        Ok(send(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await?)
     }
 }
 
@@ -228,13 +263,23 @@ fn variant(input: &SendInput) -> &'static str {
     }
 }
 
-async fn send_one(call: Call<'_>, input: SendInput) -> Result<SendPayload> {
-    let input = translate(input).map_err(|error| error.within("input"))?;
-    let sent = send(call, vec![input], |_| "input".into()).await?.pop();
-    Ok(sent.ok_or_else(|| Error::internal("a send came to nothing"))?)
+async fn send_one(call: Call<'_>, input: SendInput) -> crate::error::Result<SendPayload> {
+    send_translated(call, translate(input).map_err(|error| error.within("input"))?).await
 }
 
-async fn send(call: Call<'_>, inputs: Vec<Input>, path: impl Fn(usize) -> String) -> Result<Vec<SendPayload>> {
+/// Boxed, so that the compiler does not look through all of a send for each caller.
+fn send_translated(call: Call<'_>, input: Input) -> BoxFuture<'_, crate::error::Result<SendPayload>> {
+    Box::pin(async move {
+        let sent = send(call, vec![input], |_| "input".into()).await?.pop();
+        sent.ok_or_else(|| Error::internal("a send came to nothing"))
+    })
+}
+
+async fn send(
+    call: Call<'_>,
+    inputs: Vec<Input>,
+    path: impl Fn(usize) -> String,
+) -> crate::error::Result<Vec<SendPayload>> {
     let sent_by = call.actor();
     let inputs = inputs.into_iter().map(|input| Input { sent_by: sent_by.clone(), ..input });
     let inputs: Vec<Input> = inputs.collect();
@@ -256,21 +301,43 @@ fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
 }
 
 fn translate(input: SendInput) -> crate::error::Result<Input> {
-    let (message_type, addressees, content, sender, (publish_at, expires_at), idempotency_key) = match input {
-        SendInput::Announcement(of) => {
-            let addressees = addressees(of.audience)?;
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
-        }
-        SendInput::Reminder(of) => {
-            let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
-            let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
-        }
-        SendInput::Message(of) => {
-            let addressees = Addressees::Receiver(of.receiver.0);
-            (of.r#type, addressees, of.content, of.sender, (of.publish_at, of.expires_at), of.idempotency_key)
-        }
-    };
+    let (message_type, addressees, content, sender, (publish_at, expires_at), (idempotency_key, is_strict)) =
+        match input {
+            SendInput::Announcement(of) => {
+                let addressees = addressees(of.audience)?;
+                (
+                    of.r#type,
+                    addressees,
+                    of.content,
+                    of.sender,
+                    (of.publish_at, of.expires_at),
+                    (of.idempotency_key, of.strict),
+                )
+            }
+            SendInput::Reminder(of) => {
+                let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
+                let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
+                (
+                    of.r#type,
+                    addressees,
+                    of.content,
+                    of.sender,
+                    (of.publish_at, of.expires_at),
+                    (of.idempotency_key, of.strict),
+                )
+            }
+            SendInput::Message(of) => {
+                let addressees = Addressees::Receiver(of.receiver.0);
+                (
+                    of.r#type,
+                    addressees,
+                    of.content,
+                    of.sender,
+                    (of.publish_at, of.expires_at),
+                    (of.idempotency_key, of.strict),
+                )
+            }
+        };
     Ok(Input {
         message_type,
         addressees,
@@ -279,6 +346,7 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
         publish_at: publish_at.map(|at| at.0),
         expires_at: expires_at.map(|at| at.0),
         idempotency_key,
+        is_strict,
         past: None,
         raised: None,
         sent_by: None,

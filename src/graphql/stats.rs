@@ -12,7 +12,9 @@ use crate::domain::tally::{self, Hour};
 /// How many users it addressed, has reached and was read by.
 #[derive(Clone, Copy, Debug, SimpleObject)]
 pub struct NotificationStats {
-    /// Users addressed at the time of publication; null until counted, within a minute.
+    /// Users whom it was for when it was published, whatever they have switched off, and whether or not they still are: those who are named; who
+    /// were in the groups; who listened to the target's action or followed the sender, but for the sender; or all of whom the tenant had heard.
+    /// An announcement to everyone reaches users who come later, too: `deliveredCount` where that is more. Null until counted, within a minute.
     pub audience_size: Option<i32>,
     /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.
     pub delivered_count: i32,
@@ -25,7 +27,7 @@ impl NotificationStats {
     pub fn of(of: &Notification) -> Self {
         let number = |count: i64| int(count.max(0));
         Self {
-            audience_size: of.audience_size.map(number),
+            audience_size: of.audience_size.map(|size| number(size.max(of.delivered_count))),
             delivered_count: number(of.delivered_count),
             read_count: number(of.read_count),
         }

@@ -48,6 +48,11 @@ impl User {
         Self(Source::Known(Arc::new(profile)))
     }
 
+    /// One that the tenant does not know, and that is not made: a profile with nothing in it but the id.
+    pub fn unheard(id: &ID) -> Self {
+        Self::known(Profile { external_id: id.0.clone(), ..Profile::default() })
+    }
+
     /// The profile, which is read with those of the others.
     pub async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
         match &self.0 {

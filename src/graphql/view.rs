@@ -4,17 +4,17 @@ use entity::audit_entry::Subject;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::UserId;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::account::ViewerAccount;
 use super::catalogue::DeleteCodePayload;
 use super::connection::size;
 use super::context::{ADMIN, Call, different};
+use super::json::Json;
 use super::overview::Count;
 use super::plain::Plain;
 use super::scalars::Instant;
@@ -83,7 +83,7 @@ impl View {
     }
 
     /// The `preview` of the latest activity.
-    async fn latest(&self) -> Option<Json<Value>> {
+    async fn latest(&self) -> Option<Json> {
         self.0.latest.clone().map(Json)
     }
 }
@@ -154,7 +154,7 @@ pub struct ActivityInput {
     /// The user who did it, who joins the view; the activity counts as a visit.
     pub actor: Option<ID>,
     /// Small preview for `latest`, 4 KiB of JSON at most.
-    pub preview: Option<Json<Value>>,
+    pub preview: Option<Json>,
     /// 1 to 128 characters. A repeated activity of the view with the same key changes nothing; with another actor or
     /// preview it is `CONFLICT`. Keys are kept for the retention window (30 days by default).
     pub idempotency_key: Option<String>,

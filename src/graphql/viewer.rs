@@ -41,6 +41,14 @@ impl Viewer {
         Ok(Self { tenant: tenant::named(app, tenant).await?, role, sub: sub.to_owned(), origin: Origin::Unknown })
     }
 
+    /// The same caller, whose tenant is found again where the database is another one by now.
+    pub async fn renewed(&self, app: &App) -> Result<Self> {
+        if self.tenant.era == app.db.fence.era() {
+            return Ok(self.clone());
+        }
+        Ok(Self { tenant: tenant::named(app, &self.tenant.code).await?, ..self.clone() })
+    }
+
     /// What tells them from all others.
     pub fn who(&self) -> Who {
         (self.tenant.id, self.role, self.sub.clone())

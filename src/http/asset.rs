@@ -1,7 +1,9 @@
 //! Files that are part of the binary, where they are kept gzipped.
 
 use std::io::Read;
+use std::sync::OnceLock;
 
+use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -9,8 +11,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
+use super::unread::shared;
+
 /// Name, media type and gzipped content.
-pub type Asset = (&'static str, &'static str, &'static [u8]);
+pub type File = (&'static str, &'static str, &'static [u8]);
 
 /// Browsers keep what has a name that changes with its content.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
@@ -22,32 +26,77 @@ const FOR_NOW: &str = "public, max-age=300, stale-while-revalidate=86400";
 pub const ALWAYS: [(HeaderName, &str); 2] =
     [(header::X_CONTENT_TYPE_OPTIONS, "nosniff"), (header::REFERRER_POLICY, "no-referrer")];
 
-/// The file of this name as the client takes it; `lasting` are those that keep their names.
-pub fn send(assets: &[Asset], name: &str, lasting: &[&str], asked: &HeaderMap) -> Result<Response, StatusCode> {
-    let found = assets.iter().find(|(asset, ..)| *asset == name);
-    let (name, kind, gzipped) = found.ok_or(StatusCode::NOT_FOUND)?;
-    let is_lasting = lasting.contains(name);
-    let tag = if is_lasting { URL_SAFE_NO_PAD.encode(Sha256::digest(gzipped)) } else { (*name).to_owned() };
-    let tag = format!("W/\"{tag}\"");
-    let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let kept = [
-        (header::CACHE_CONTROL, if is_lasting { FOR_NOW } else { FOR_GOOD }),
-        (header::VARY, "accept-encoding"),
-        (header::ETAG, &tag),
-    ];
-    if is_known {
-        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+/// The files of a part of the site.
+#[derive(Debug)]
+pub struct Assets(Vec<Asset>);
+
+#[derive(Debug)]
+struct Asset {
+    name: &'static str,
+    media: &'static str,
+    gzipped: &'static [u8],
+    is_lasting: bool,
+    /// Without its quotes.
+    tag: String,
+    /// The content for clients that do not take gzip. All answers share it: a client that asks for it and reads nothing holds a
+    /// reference, not a copy.
+    inflated: OnceLock<Bytes>,
+}
+
+impl Assets {
+    /// Of these files; `lasting` are the names that stay the same while the content changes.
+    pub fn of(files: &[File], lasting: &[&str]) -> Self {
+        let asset = |(name, media, gzipped): &File| {
+            let is_lasting = lasting.contains(name);
+            let tag = if is_lasting { URL_SAFE_NO_PAD.encode(Sha256::digest(gzipped)) } else { (*name).to_owned() };
+            Asset { name, media, gzipped, is_lasting, tag, inflated: OnceLock::new() }
+        };
+        Self(files.iter().map(asset).collect())
     }
-    let about = [(header::CONTENT_TYPE, *kind)];
-    if takes_gzip(asked) {
-        return Ok((kept, ALWAYS, about, [(header::CONTENT_ENCODING, "gzip")], *gzipped).into_response());
+
+    /// The file of this name as the client takes it.
+    pub fn send(&self, name: &str, asked: &HeaderMap) -> Result<Response, StatusCode> {
+        let asset = self.0.iter().find(|asset| asset.name == name).ok_or(StatusCode::NOT_FOUND)?;
+        let kept = [
+            (header::CACHE_CONTROL, if asset.is_lasting { FOR_NOW } else { FOR_GOOD }),
+            (header::VARY, "accept-encoding"),
+            (header::ETAG, &format!("W/\"{}\"", asset.tag)),
+        ];
+        if asset.is_known(asked) {
+            return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+        }
+        let about = [(header::CONTENT_TYPE, asset.media)];
+        if takes_gzip(asked) {
+            let content = shared(Bytes::from_static(asset.gzipped));
+            return Ok((kept, ALWAYS, about, [(header::CONTENT_ENCODING, "gzip")], content).into_response());
+        }
+        Ok((kept, ALWAYS, about, shared(asset.inflated()?)).into_response())
     }
-    let mut content = Vec::new();
-    GzDecoder::new(*gzipped).read_to_end(&mut content).map_err(|error| {
-        tracing::error!(%error, name, "an asset cannot be served");
-        StatusCode::INTERNAL_SERVER_ERROR
-    })?;
-    Ok((kept, ALWAYS, about, content).into_response())
+}
+
+impl Asset {
+    /// Whether the client has it, by one of the tags that it names (RFC 9110, section 13.1.2).
+    fn is_known(&self, asked: &HeaderMap) -> bool {
+        let listed = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        let mut tags = listed.flat_map(|value| value.split(',')).map(str::trim);
+        tags.any(|tag| {
+            let tag = tag.strip_prefix("W/").unwrap_or(tag);
+            tag == "*" || tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) == Some(&self.tag)
+        })
+    }
+
+    fn inflated(&self) -> Result<Bytes, StatusCode> {
+        if let Some(content) = self.inflated.get() {
+            return Ok(content.clone());
+        }
+        let mut content = Vec::new();
+        GzDecoder::new(self.gzipped).read_to_end(&mut content).map_err(|error| {
+            tracing::error!(%error, self.name, "an asset cannot be served");
+            StatusCode::INTERNAL_SERVER_ERROR
+        })?;
+        // Of two clients that ask first at the same time, one keeps what the other has made.
+        Ok(self.inflated.get_or_init(|| content.into()).clone())
+    }
 }
 
 /// Whether the client takes gzip (RFC 9110, 12.5.3). Who says nothing gets content as it is.

@@ -8,27 +8,33 @@ use axum::response::Response;
 use super::answer::{refusal, refused};
 use super::serve::ConnectionState;
 use super::server::Server;
+use super::session::Pass;
 use super::sign_in::shown;
-use crate::auth::Claims;
+use crate::auth::Session;
 use crate::clock::calendar;
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Route, Share, Viewer};
 use crate::model::actor::Origin;
+use crate::model::network::Network;
 
 /// Who is calling, with one operation counted of their rate; the answer to those who may not go on.
 pub async fn counted(
     server: &Server,
     headers: &HeaderMap,
+    network: Network,
     media: &'static str,
-) -> Result<Option<(Viewer, Claims)>, Response> {
+) -> Result<Option<(Viewer, Pass)>, Response> {
     let caller = known(server, headers).await.map_err(|error| unknown(media, &error))?;
-    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
-    server.schema.knock(viewer).await.map_err(|refusal| refused(media, &refusal))?;
+    let counted = match &caller {
+        Some((viewer, _)) => server.schema.knock(viewer).await,
+        None => server.schema.knock_without_token(&Share::of(Route::Introspection, network)).await,
+    };
+    counted.map_err(|refusal| refused(media, &refusal))?;
     Ok(caller)
 }
 
 /// Who is calling; nobody where nothing is shown that counts, and introspection needs nothing.
-async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, Claims)>> {
+async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, Pass)>> {
     let may_be_nobody = server.app.config.wire.public_schema && !headers.contains_key(header::AUTHORIZATION);
     match by_request(server, headers) {
         Ok(Shown::Nothing) | Err(_) if may_be_nobody => Ok(None),
@@ -42,7 +48,7 @@ pub enum Shown {
     Nothing,
     Token(String),
     /// What the cookie of a session says, which counts where there is no token: not even a wrong one.
-    Session(Claims),
+    Session(Session),
 }
 
 fn by_request(server: &Server, headers: &HeaderMap) -> Result<Shown> {
@@ -60,22 +66,25 @@ pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
     shown::of_socket(server, headers).map_or(Shown::Nothing, Shown::Session)
 }
 
-/// From what kind of address a request comes that a connection has brought: that of whoever has opened it and, where that is one of our
-/// proxies, the one that it says; unknown where that is no address.
+/// From what kind of address a request comes.
 pub fn origin(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> Origin {
-    let Some(connection) = connection else { return Origin::Unknown };
-    let proxies = &server.app.config.connections.proxies;
-    let mut origin = connection.address.to_canonical();
+    client_address(server, connection, headers).map_or(Origin::Unknown, Origin::of)
+}
+
+/// The client's address: that of the connection, or, if that is a proxy of `TIDINGS_TRUSTED_PROXIES`, the one that the proxy adds to
+/// `X-Forwarded-For`. `None` without a connection, or if the proxy names no address.
+pub fn client_address(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> Option<IpAddr> {
+    let proxies = &server.app.config.connections.trusted_proxies;
+    let mut client = connection?.address.to_canonical();
     let told = headers.get_all("x-forwarded-for").into_iter().map(|value| value.to_str().unwrap_or_default());
-    // Each proxy adds whom it has heard it from, at the end; before the first that is none of ours, anybody may have written anything.
+    // Proxies append to this header; entries left of the last trusted hop can be forged.
     for told in told.flat_map(|of| of.split(',')).collect::<Vec<_>>().into_iter().rev() {
-        if !proxies.have(origin) {
+        if !proxies.have(client) {
             break;
         }
-        let Some(address) = address(told) else { return Origin::Unknown };
-        origin = address;
+        client = address(told)?;
     }
-    Origin::of(origin)
+    Some(client)
 }
 
 /// An address as proxies write it: some with a port, some in brackets or quotes.
@@ -93,14 +102,22 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-/// Who is calling by what they show, and what that says.
-pub async fn verified(server: &Server, shown: Shown) -> Result<(Viewer, Claims)> {
-    let claims = match shown {
+/// Who is calling by what they show, and for how long that counts.
+pub async fn verified(server: &Server, shown: Shown) -> Result<(Viewer, Pass)> {
+    let (claims, pass) = match shown {
         Shown::Nothing => return Err(Error::Unauthenticated("send a token: Authorization: Bearer …".into())),
-        Shown::Token(token) => server.app.verifier.verify(&token, calendar(server.app.now())).await?,
-        Shown::Session(claims) => claims,
+        Shown::Token(token) => {
+            let claims = server.app.verifier.verify(&token, calendar(server.app.now())).await?;
+            let pass = Pass::token(&claims);
+            (claims, pass)
+        }
+        Shown::Session(session) => {
+            let session = shown::lasting(server, session).await?;
+            let pass = Pass::cookie(&session);
+            (session.claims, pass)
+        }
     };
-    Ok((Viewer::of(&server.app, claims.clone()).await?, claims))
+    Ok((Viewer::of(&server.app, claims).await?, pass))
 }
 
 /// To whoever could not be told from others.

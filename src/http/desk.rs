@@ -1,19 +1,22 @@
 //! The desk: the page of operators and support, which is part of the binary and needs nothing from elsewhere. `desk/` has its sources.
 
+use std::sync::LazyLock;
+
 use axum::Router;
 use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::asset::{self, ALWAYS, Asset};
+use super::asset::{ALWAYS, Assets};
 use super::console::OPENERS;
+use super::unread::shared;
 
 /// The page as it was built.
 const PAGE: &str = include_str!("../../desk/dist/index.html");
 
 /// All that the page loads. A name changes with the content.
-const ASSETS: &[Asset] = &include!("../../desk/dist/assets.rs");
+static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::of(&include!("../../desk/dist/assets.rs"), &[]));
 
 /// The first part of each path of the page itself, which reads the rest (`desk/src/route.js`).
 const PLACES: [&str; 8] = ["compose", "sent", "users", "catalogue", "deliveries", "rules", "audit", "now"];
@@ -49,11 +52,11 @@ fn page() -> Response {
         // What it loads changes its names with each version.
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (headers, OPENERS, ALWAYS, PAGE).into_response()
+    (headers, OPENERS, ALWAYS, shared(PAGE)).into_response()
 }
 
 /// What the page loads; browsers keep it for good.
 async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let policy = [(header::CONTENT_SECURITY_POLICY, ASSET_POLICY)];
-    Ok((policy, OPENERS, asset::send(ASSETS, &name, &[], &headers)?).into_response())
+    Ok((policy, OPENERS, ASSETS.send(&name, &headers)?).into_response())
 }

@@ -6,19 +6,23 @@ use futures_util::stream::{StreamExt, once};
 
 use super::answer::{complete, next, streamed};
 use super::server::Server;
-use super::session::{Session, left};
-use crate::auth::Claims;
+use super::session::{Pass, Session};
 use crate::graphql::{Admitted, Viewer};
 
 /// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
-/// cut off (the token has expired, or the server restarts), and its client comes back.
-pub fn answer(server: &Server, (viewer, claims): (Viewer, Claims), session: Session, admitted: Admitted) -> Response {
-    let left = left(&server.app, &claims);
-    let sessions = server.sessions.clone();
+/// cut off (the token has expired, its user has signed out, or the server restarts), and its client comes back.
+pub fn answer(server: &Server, (viewer, pass): (Viewer, Pass), session: Session, admitted: Admitted) -> Response {
+    let (app, sessions) = (server.app.clone(), server.sessions.clone());
     let cut_off = async move {
         let _session = session;
+        let over = async {
+            tokio::time::sleep(pass.left(&app)).await;
+            while pass.counts(&app).await {
+                tokio::time::sleep(pass.left(&app)).await;
+            }
+        };
         tokio::select! {
-            () = tokio::time::sleep(left) => {}
+            () = over => {}
             () = sessions.stopped() => {}
         }
     };

@@ -13,9 +13,10 @@ use super::caller::unknown;
 use super::request::Asked;
 use super::serve::ConnectionState;
 use super::server::Server;
+use super::session::Pass;
 use super::tag::{is_among, not_modified, tagged};
+use super::unread::uncounted;
 use super::{events, socket};
-use crate::auth::Claims;
 use crate::error::Error;
 use crate::graphql::{Admitted, Known, Poll, Viewer};
 use crate::model::fingerprint::fingerprint;
@@ -80,7 +81,7 @@ impl Method {
 
 async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
     let Asked { media, caller, request, said } = asked;
-    let viewer = caller.as_ref().map(|(viewer, _)| viewer);
+    let (viewer, has_token) = (caller.as_ref().map(|(viewer, _)| viewer), caller.is_some());
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
         Err(response) => return answer::refused(media, &response),
@@ -103,14 +104,14 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
         None => execute(server, media, caller, admitted).await,
     };
     answer.extensions_mut().insert(operation);
-    answer
+    if has_token { uncounted(answer) } else { answer }
 }
 
 /// The answer to a poll. Where it is known without being made, nothing is executed.
 async fn polled(
     server: &Server,
     media: &'static str,
-    (caller, mut admitted): (Option<(Viewer, Claims)>, Admitted),
+    (caller, mut admitted): (Option<(Viewer, Pass)>, Admitted),
     poll: &Poll,
     method: &Method,
 ) -> Response {
@@ -139,16 +140,11 @@ async fn polled(
 }
 
 /// One answer, or a stream of them where that is what the client takes.
-async fn execute(
-    server: &Server,
-    media: &'static str,
-    caller: Option<(Viewer, Claims)>,
-    admitted: Admitted,
-) -> Response {
+async fn execute(server: &Server, media: &'static str, caller: Option<(Viewer, Pass)>, admitted: Admitted) -> Response {
     match caller {
-        Some((viewer, claims)) if media == EVENTS => {
+        Some((viewer, pass)) if media == EVENTS => {
             match server.sessions.place().and_then(|place| place.taken(&viewer)) {
-                Ok(session) => events::answer(server, (viewer, claims), session, admitted),
+                Ok(session) => events::answer(server, (viewer, pass), session, admitted),
                 Err(error) => unknown(media, &error),
             }
         }
@@ -168,7 +164,11 @@ async fn executed(
     let response = server.schema.run(viewer.clone(), admitted).await;
     let keep = |text: String| {
         seen(&response, &text);
-        server.unread.kept(viewer.as_ref(), text, budget.most())
+        match &viewer {
+            Some(viewer) => server.unread.kept(viewer, text, budget.most()),
+            // `unread` counts answers without a token by network.
+            None => Some(text.into()),
+        }
     };
     answer::answer(media, &response, &budget, keep)
 }

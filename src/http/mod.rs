@@ -9,6 +9,7 @@ mod counts;
 mod desk;
 mod events;
 mod graphql;
+mod json;
 mod observe;
 mod request;
 mod serve;
@@ -199,6 +200,9 @@ async fn unready(server: &Server) -> Option<String> {
         return Some("stopping".into());
     }
     let app = &server.app;
+    if let Some(ailment @ (Ailment::ReadOnly | Ailment::Elsewhere)) = app.db.ailment() {
+        return Some(ailment.words().into());
+    }
     let migrations = match timeout(READY, app.db.migrations()).await {
         _ if app.db.ailment() == Some(Ailment::Away) => return Some("the database does not answer".into()),
         // Others have answers: it is busy, and its tables are those that we started with.

@@ -4,6 +4,7 @@
 //! the field of our own schema.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -14,9 +15,12 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 use super::answer::{Code, REQUEST_ID};
+use super::caller::client_address;
 use super::cors;
+use super::serve::ConnectionState;
 use super::server::Server;
 use crate::graphql::Operation;
+use crate::model::network::Network;
 use crate::telemetry;
 use crate::telemetry::metrics::Http;
 
@@ -26,6 +30,9 @@ const ID: usize = 64;
 /// Wraps everything that is served.
 pub async fn observe(State(server): State<Server>, mut request: Request, next: Next) -> Response {
     let began_at = Instant::now();
+    let network = network(&server, &request);
+    // Handlers count callers without a token by it.
+    request.extensions_mut().insert(network);
     let id = given(request.headers()).unwrap_or_else(new);
     // Handlers find it there, whoever gave it.
     request.headers_mut().insert(REQUEST_ID, id.clone());
@@ -43,7 +50,8 @@ pub async fn observe(State(server): State<Server>, mut request: Request, next: N
     });
     telemetry::continue_trace(&trace, request.headers());
     cors::note_refused(&server.app.config, request.headers());
-    let mut answer = next.run(request).instrument(trace.clone()).instrument(span.clone()).await;
+    let answer = next.run(request).instrument(trace.clone()).instrument(span.clone()).await;
+    let mut answer = server.unread.counted(network, answer).await;
 
     let status = answer.status().as_u16();
     let operation = answer.extensions().get::<Operation>();
@@ -63,6 +71,12 @@ pub async fn observe(State(server): State<Server>, mut request: Request, next: N
     server.app.metrics.http_answers.get_or_create(&Http { status }).inc();
     answer.headers_mut().insert(REQUEST_ID, id);
     answer
+}
+
+/// The network that a request comes from.
+fn network(server: &Server, request: &Request) -> Network {
+    let connection = request.extensions().get::<Arc<ConnectionState>>().map(|state| &**state);
+    client_address(server, connection, request.headers()).map_or(Network::unknown(), Network::of)
 }
 
 /// The span that everything logged of a request stands in; also of a session, which goes by the request that began it.

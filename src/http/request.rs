@@ -3,25 +3,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_graphql::{Request, Variables};
+use async_graphql::{Name, Request};
 use axum::body::Body;
 use axum::extract::{FromRequest, Query, Request as HttpRequest};
-use axum::http::{HeaderMap, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::{JSON, media, not_acceptable, refusal};
 use super::caller::{counted, origin};
+use super::json;
 use super::serve::ConnectionState;
 use super::server::Server;
-use crate::auth::{Claims, Role};
+use super::session::Pass;
+use crate::auth::Role;
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Viewer, json_value};
+use crate::model::network::Network;
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The most bytes of a body without a token, which only introspection needs: its longest query has 4 KiB.
+const STRANGER_BODY_BYTES: usize = 16 * 1024;
 
 /// A query in an address.
 #[derive(Debug, Deserialize)]
@@ -40,7 +46,7 @@ pub struct Asked {
     /// The media type of its answer.
     pub media: &'static str,
     /// Nobody where the schema is public and no token was sent.
-    pub caller: Option<(Viewer, Claims)>,
+    pub caller: Option<(Viewer, Pass)>,
     /// Not looked at yet.
     pub request: Request,
     /// All that was said: the body, or what stands in the address.
@@ -53,20 +59,34 @@ impl FromRequest<Server> for Asked {
     async fn from_request(request: HttpRequest, server: &Server) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
         let is_body = parts.method == Method::POST;
+        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
         let address = if is_body {
             None
         } else {
-            Some(Query::<Address>::try_from_uri(&parts.uri).map_err(IntoResponse::into_response)?.0)
+            let read = Query::<Address>::try_from_uri(&parts.uri);
+            let Query(address) = read.map_err(|rejection| {
+                let error = Error::bad_input("", format!("the address cannot be read: {}", rejection.body_text()));
+                refusal(media, StatusCode::BAD_REQUEST, &error)
+            })?;
+            Some(address)
         };
-        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
         if is_body && !is_json(&parts.headers) {
             let error = Error::bad_input("content-type", "must be application/json");
             return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
         }
+        if is_body && is_encoded(&parts.headers) {
+            let error = Error::bad_input("content-encoding", "must be left out: bodies are not decompressed");
+            let mut answer = refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+            // RFC 9110, section 12.5.3.
+            answer.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            return Err(answer);
+        }
         // Nobody makes us read a body who has not said who they are, or has used up their rate.
-        let mut caller = counted(server, &parts.headers, media).await?;
+        let network = parts.extensions.get::<Network>().copied().unwrap_or_default();
+        let mut caller = counted(server, &parts.headers, network, media).await?;
         if let Some((viewer, _)) = &mut caller {
-            viewer.origin = origin(server, parts.extensions.get::<Arc<ConnectionState>>().map(|state| &**state), &parts.headers);
+            viewer.origin =
+                origin(server, parts.extensions.get::<Arc<ConnectionState>>().map(|state| &**state), &parts.headers);
         }
         let asked = if let Some(address) = address {
             let said = parts.uri.query().unwrap_or_default().as_bytes().to_vec();
@@ -74,8 +94,11 @@ impl FromRequest<Server> for Asked {
             fields.and_then(|fields| Ok((one(fields)?, said)))
         } else {
             let limits = &server.app.config.limits;
-            let is_staff = caller.as_ref().is_some_and(|(viewer, _)| viewer.role != Role::User);
-            let most = if is_staff { limits.staff_body_bytes } else { limits.body_bytes };
+            let most = match &caller {
+                Some((viewer, _)) if viewer.role != Role::User => limits.staff_body_bytes,
+                Some(_) => limits.body_bytes,
+                None => limits.body_bytes.min(STRANGER_BODY_BYTES),
+            };
             let body = whole(&parts.headers, body, most).await;
             body.and_then(|said| Ok((one(sent(&said)?)?, said)))
         };
@@ -100,7 +123,12 @@ impl Address {
         }
         for (name, text) in [("variables", self.variables), ("extensions", self.extensions)] {
             let Some(text) = text.filter(|text| !text.is_empty()) else { continue };
-            let value = serde_json::from_str(&text).map_err(|_| Error::bad_input(name, "must be a JSON object"))?;
+            let value = json::read(text.as_bytes()).map_err(|error| match error {
+                Error::BadInput { field, message } if field.is_empty() => {
+                    Error::bad_input(name, message.trim_start_matches("the body "))
+                }
+                other => other.within(name),
+            })?;
             fields.insert(name.into(), value);
         }
         Ok(fields)
@@ -113,14 +141,21 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
 
+/// Whether a body is compressed, or coded in some other way.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let is_plain = |coding: &str| coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity");
+    let codings = headers.get_all(header::CONTENT_ENCODING).into_iter();
+    !codings.map(|value| value.to_str().unwrap_or("?")).all(|codings| codings.split(',').all(is_plain))
+}
+
 /// What a body says.
 fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
-    let error = match serde_json::from_slice(body) {
+    let error = match json::read(body) {
         Ok(Value::Object(fields)) => return Ok(fields),
-        Ok(_) => "the body must be one JSON object: requests are not sent in batches",
-        Err(_) => "the body is not valid JSON",
+        Ok(_) => Error::bad_input("", "the body must be one JSON object: requests are not sent in batches"),
+        Err(error) => error,
     };
-    Err((StatusCode::BAD_REQUEST, Error::bad_input("", error)))
+    Err((StatusCode::BAD_REQUEST, error))
 }
 
 fn one(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {
@@ -180,10 +215,11 @@ pub fn request_of(mut fields: Map<String, Value>) -> Result<Request> {
     }
     let mut request = Request::new(query.unwrap_or_default());
     request.operation_name = operation_name.filter(|name| !name.is_empty());
-    request.variables = Variables::from_json(Value::Object(variables.unwrap_or_default()));
+    for (name, value) in variables.unwrap_or_default() {
+        request.variables.insert(Name::new(name), json_value(value));
+    }
     for (name, value) in extensions.unwrap_or_default() {
-        let value = async_graphql::Value::from_json(value).map_err(Error::internal)?;
-        request.extensions.insert(name, value);
+        request.extensions.insert(name, json_value(value));
     }
     if let Some(id) = document_id {
         request.extensions.insert("documentId".into(), id.into());

@@ -38,7 +38,8 @@ impl Server {
     /// Over a running Tidings, with the live sessions of this process.
     pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
         let (schema, sessions) = (Schema::new(app.clone(), live), Sessions::new(app.clone()));
-        Self(Arc::new(Parts { app, schema, sessions, unread: Unread::default(), pages: Router::new() }))
+        let unread = Unread::new(app.clone());
+        Self(Arc::new(Parts { app, schema, sessions, unread, pages: Router::new() }))
     }
 
     /// With further pages, which nothing of ours looks after.

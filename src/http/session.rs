@@ -10,12 +10,16 @@ use tokio::sync::watch;
 
 use super::counts::Counts;
 use crate::app::App;
-use crate::auth::Claims;
+use crate::auth::{Claims, Session as SignedIn};
+use crate::domain::ended_session;
 use crate::error::{Error, Result};
 use crate::graphql::{Viewer, Who};
 
 /// How long sessions take to leave, one after the other, so that not all come back at once.
 const SPREAD: Duration = Duration::from_secs(3);
+
+/// How long a socket or event stream may go on after its user has signed out of the desk.
+const SIGNED_OUT_WITHIN: Duration = Duration::from_secs(10);
 
 /// All sessions of a server.
 #[derive(Clone, Debug)]
@@ -173,8 +177,42 @@ impl Drop for Session {
     }
 }
 
-/// How long a token is valid from now on, at most a year: that is as good as for ever, and can be added to an instant.
-pub fn left(app: &App, claims: &Claims) -> Duration {
-    let left = claims.exp.saturating_mul(1000).saturating_sub(app.now()).max(0);
-    Duration::from_millis(left.unsigned_abs()).min(Duration::from_hours(24 * 365))
+/// By what somebody came in, and for how long it counts.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    /// Seconds since 1970.
+    exp: i64,
+    /// That of a cookie's session, which its user may end before.
+    session_id: Option<String>,
+}
+
+impl Pass {
+    /// By a token.
+    pub fn token(claims: &Claims) -> Self {
+        Self { exp: claims.exp, session_id: None }
+    }
+
+    /// By the cookie of somebody who has signed in.
+    pub fn cookie(session: &SignedIn) -> Self {
+        Self { exp: session.claims.exp, session_id: Some(session.id.clone()) }
+    }
+
+    /// How long it counts from now on without another look, at most a year: that is as good as for ever, and can be added to an instant.
+    pub fn left(&self, app: &App) -> Duration {
+        let left = self.exp.saturating_mul(1000).saturating_sub(app.now()).max(0);
+        let most = if self.session_id.is_some() { SIGNED_OUT_WITHIN } else { Duration::from_hours(24 * 365) };
+        Duration::from_millis(left.unsigned_abs()).min(most)
+    }
+
+    /// What to say where it counts no more.
+    pub fn ended(&self) -> &'static str {
+        if self.session_id.is_some() { "the session has ended: sign in again" } else { "the token has expired" }
+    }
+
+    /// Whether it still counts, at another look. Whoever cannot be asked about stays.
+    pub async fn counts(&self, app: &App) -> bool {
+        let Some(id) = &self.session_id else { return false };
+        let is_over = self.exp.saturating_mul(1000) <= app.now();
+        !is_over && !matches!(ended_session::has_ended(app, id).await, Ok(true))
+    }
 }

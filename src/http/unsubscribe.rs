@@ -2,13 +2,16 @@
 //!
 //! Whoever follows one is asked first, for programs that look through mail follow links, too; only a form changes anything.
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use minijinja::{Environment, context};
+use sha2::{Digest, Sha256};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::{JSON, refusal, refused};
@@ -21,9 +24,10 @@ use crate::auth::Role;
 use crate::database::Party;
 use crate::domain::mail::unsubscribe::{self, Wish};
 use crate::error::{Error, Result};
-use crate::graphql::Viewer;
+use crate::graphql::{Route, Share, Viewer};
 use crate::mail::Words;
 use crate::model::actor::Origin;
+use crate::model::network::Network;
 
 /// The most bytes of a form: it has one field, and nobody needs another.
 const FORM_BYTES: usize = 4 * 1024;
@@ -48,8 +52,16 @@ pub fn routes() -> Router<Server> {
 }
 
 /// Asks whether it is meant.
-async fn show(State(server): State<Server>, Path(link): Path<(String, String)>, headers: HeaderMap) -> Response {
+async fn show(
+    State(server): State<Server>,
+    Extension(network): Extension<Network>,
+    Path(link): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
     let words = words(&headers);
+    if let Err(refusal) = knock(&server, network, &link).await {
+        return refusal;
+    }
     match found(&server, &link).await {
         Ok((_place, Some(wish))) => page(words, &asked(StatusCode::OK, words, &wish)),
         Ok((_place, None)) => nobody(words),
@@ -60,11 +72,15 @@ async fn show(State(server): State<Server>, Path(link): Path<(String, String)>, 
 /// Does it, however often it is sent.
 async fn take(
     State(server): State<Server>,
+    Extension(network): Extension<Network>,
     Path(link): Path<(String, String)>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let words = words(&headers);
+    if let Err(refusal) = knock(&server, network, &link).await {
+        return refusal;
+    }
     let form = match whole(&headers, body, FORM_BYTES).await {
         Ok(form) => form,
         Err((status, error)) => return refusal(JSON, status, &error),
@@ -91,18 +107,25 @@ async fn take(
     }
 }
 
-/// What a link is about, with a place among the requests under way and counted of its user's rate; what leads to nobody counts as without
-/// a token.
+/// Counts a request, before the database is asked what its link is about: of the caller's network, of the link, and of all such requests.
+/// Its user's rate has nothing to do with it, for anybody who has the letter may follow the link.
+async fn knock(server: &Server, network: Network, (tenant, id): &(String, String)) -> Result<(), Response> {
+    let [of_network, of_route] = Share::of(Route::Unsubscribe, network);
+    let link = format!("{tenant}/{id}");
+    // By its hash: a link may be as long as an address.
+    let link = URL_SAFE_NO_PAD.encode(&Sha256::digest(link)[..16]);
+    let counted = server.schema.knock_without_token(&[of_network, Share::Link(&link), of_route]).await;
+    counted.map_err(|refusal| refused(JSON, &refusal))
+}
+
+/// What a link is about, with a place among the requests under way.
 async fn found(
     server: &Server,
     (tenant, id): &(String, String),
 ) -> Result<(OwnedSemaphorePermit, Option<Wish>), Response> {
     let place = server.schema.place().map_err(|refusal| refused(JSON, &refusal))?;
     let wish = Party::tenant(0).does(unsubscribe::find(&server.app, tenant, id)).await;
-    let wish = wish.map_err(|error| unknown(JSON, &error))?;
-    let caller = wish.as_ref().map(viewer);
-    server.schema.knock(caller.as_ref()).await.map_err(|refusal| refused(JSON, &refusal))?;
-    Ok((place, wish))
+    Ok((place, wish.map_err(|error| unknown(JSON, &error))?))
 }
 
 /// Whoever has the letter, as they would call with a token.

@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use lettre::transport::smtp;
 
 use crate::egress;
+use crate::text::{closed, first_bytes, masked, one_line};
 
 /// The most bytes of what is told.
 const TOLD_BYTES: usize = 500;
@@ -13,8 +14,11 @@ const TOLD_BYTES: usize = 500;
 /// What could be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Try again: there was no connection, or no answer, or one that asks to come back (4xx). It counts against the relay.
+    /// Try again: there was no connection, or no answer, or one that asks to come back and names neither an address nor a letter (421, or
+    /// 4xx before an address was named). It counts against the relay.
     Later,
+    /// Try this letter again: the relay cannot take it, or not for this address, for now (4xx). Others go out meanwhile.
+    Deferred,
     /// Nobody has this address, or they take no letters (550, 551, 553, 5.1.x).
     Recipient,
     /// This letter is not wanted, by nobody in particular (552, 554 and others), or is none that can be sent.
@@ -98,6 +102,8 @@ impl Failure {
         if error.is_client() {
             return Self::new(FailureKind::Relay, &format!("the relay does not offer what is needed: {said}"));
         }
+        // What is no answer of SMTP may repeat anything that it was told.
+        let said = if error.is_response() { "it is none of SMTP".to_owned() } else { said };
         let told = match stage {
             Stage::Greeting => return Self::unconnected(&said),
             _ => format!("the connection ended without an answer: {said}"),
@@ -110,23 +116,24 @@ impl Failure {
         Self::new(FailureKind::Later, "the relay answers something else than what it was asked")
     }
 
-    /// The same without what nobody may see.
-    pub(super) fn without(mut self, secrets: &[String]) -> Self {
-        for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-            self.told = self.told.replace(secret, "…");
-        }
-        self.told = line(&self.told);
-        self
+    /// The same without what nobody may see, which the relay may repeat. Our own words have nothing of it.
+    pub(super) fn without(self, secrets: &[String]) -> Self {
+        let Some((ours, said)) = self.told.split_once(": ").filter(|_| self.code.is_some()) else { return self };
+        let said = secrets.iter().fold(said.to_owned(), |said, secret| masked(&said, secret));
+        let told = line(&format!("{ours}: {said}"));
+        Self { told, ..self }
     }
 }
 
 /// What an answer means.
 fn kind(stage: Stage, code: u16, said: &str) -> FailureKind {
-    if code < 500 {
-        return FailureKind::Later;
-    }
     // An enhanced status (RFC 3463) is more exact than the code before it.
     let detail = said.split_whitespace().next().unwrap_or_default();
+    if code < 500 {
+        // Once it has the address, the relay says with 4.3.x that it is itself out of order, as when its disk is full.
+        let is_of_relay = code == 421 || stage <= Stage::From || (stage >= Stage::Data && detail.starts_with("4.3."));
+        return if is_of_relay { FailureKind::Later } else { FailureKind::Deferred };
+    }
     let is_address = detail.starts_with("5.1.") || detail == "5.2.1";
     let is_set_up = matches!(code, 530 | 534 | 535 | 538);
     match (stage, code) {
@@ -148,9 +155,7 @@ fn is_untrusted(causes: &[&(dyn StdError + 'static)]) -> bool {
     })
 }
 
-/// One line of at most 500 bytes, cut between characters.
+/// One line of at most 500 bytes.
 fn line(text: &str) -> String {
-    let line: String = text.chars().map(|of| if of.is_control() { ' ' } else { of }).collect();
-    let line = line.trim();
-    line[..line.floor_char_boundary(TOLD_BYTES)].to_owned()
+    first_bytes(closed(&one_line(text)).trim(), TOLD_BYTES)
 }

@@ -5,6 +5,7 @@ use reqwest::Url;
 
 use super::language::{is_right_to_left, is_tag};
 use crate::error::{Error, Result};
+use crate::text::{characters, cut};
 
 /// The most characters of what is shown beside the subject in a list of letters.
 const PREHEADER_CHARS: usize = 120;
@@ -48,7 +49,7 @@ pub fn page(page: &Page<'_>) -> Result<String> {
     let paragraphs = paragraphs(page.body);
     let titles = page.entries.iter().map(|of| of.title.clone());
     let preheader = titles.chain(paragraphs.concat()).collect::<Vec<_>>().join(" ");
-    let preheader: String = preheader.chars().take(PREHEADER_CHARS).collect();
+    let preheader = cut(&preheader, PREHEADER_CHARS, "", characters);
     let (direction, side) = if is_right_to_left(language) { ("rtl", "right") } else { ("ltr", "left") };
     let scene = context! {
         title => page.title.to_owned(),

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lettre::Address;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
@@ -12,11 +14,14 @@ use super::failure::{Failure, FailureKind};
 use super::language::is_tag;
 use super::relay::Relay;
 use crate::clock::Millis;
+use crate::text::{closed, cut, one_line};
 
 /// The most bytes of a letter, as it is sent.
 const LETTER_BYTES: usize = 256 * 1024;
 /// The most bytes of a subject; what is longer is cut. A line of mail has at most 998, and nobody is shown more than these.
 const SUBJECT_BYTES: usize = 500;
+/// The most bytes of a word that is encoded: with what says how, it has at most 75, and the first stands behind `Subject: `.
+const WORD_BYTES: usize = 39;
 /// The most bytes of a URL in a header, which has to stand in one line.
 pub const URL_BYTES: usize = 900;
 /// The most bytes of an id.
@@ -29,13 +34,14 @@ const LAST: Millis = 253_402_300_799_999;
 pub struct Letter<'a> {
     /// To one address, as `address` has it.
     pub to: &'a str,
-    /// One line; control characters become spaces, and after 500 bytes it is cut.
+    /// One line; control characters and line breaks become spaces, and after 500 bytes it is cut.
     pub subject: &'a str,
     pub text: &'a str,
     /// The same for whoever is shown HTML.
     pub html: Option<&'a str>,
     /// What a repeat has in common with what it repeats: `Message-ID` before the `@`. Letters and digits of ASCII, `.`, `_` and `-`.
     pub id: &'a str,
+    /// When it was tried first: gateways refuse what says that it is a week old.
     pub at: Millis,
     /// Where a reader, or their program with one `POST`, says that they want no more of these (RFC 8058, which asks for https).
     pub unsubscribe: Option<&'a str>,
@@ -69,9 +75,9 @@ impl Letter<'_> {
         let mut builder = Message::builder()
             .from(from.clone())
             .to(Mailbox::new(None, to.clone()))
-            .subject(subject(self.subject))
             .date(date(self.at))
             .message_id(Some(format!("<{}@{}>", self.id, from.email.domain())))
+            .raw_header(subject(self.subject))
             .raw_header(header("Auto-Submitted", "auto-generated"));
         if let Some(reply_to) = relay.reply_to() {
             builder = builder.reply_to(reply_to.clone());
@@ -116,14 +122,30 @@ fn stuffed(data: &str) -> String {
     format!("{dot}{}{end}", data.replace("\r\n.", "\r\n.."))
 }
 
-/// One line; whoever reads `=?` in it is not to take it for what was encoded (RFC 2047).
-fn subject(text: &str) -> String {
-    let line: String = text.chars().map(|of| if of.is_control() { ' ' } else { of }).collect();
-    let line = line.trim().replace("=?", "= ?");
-    if line.len() <= SUBJECT_BYTES {
-        return line;
+/// One line. All of it is encoded (RFC 2047) where a reader could take a part of it for encoded; else lettre encodes what has to be.
+fn subject(text: &str) -> HeaderValue {
+    let line = subject_line(text);
+    if !line.contains("=?") {
+        return header("Subject", &line);
     }
-    format!("{}…", &line[..line.floor_char_boundary(SUBJECT_BYTES - '…'.len_utf8())])
+    let encoded = encoded(&line);
+    HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str("Subject"), line, encoded)
+}
+
+pub(super) fn subject_line(text: &str) -> String {
+    cut(closed(&one_line(text)).trim(), SUBJECT_BYTES, "…", str::len)
+}
+
+/// Encoded words, one a line.
+fn encoded(text: &str) -> String {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, after) = rest.split_at(rest.floor_char_boundary(WORD_BYTES));
+        words.push(format!("=?utf-8?b?{}?=", STANDARD.encode(word)));
+        rest = after;
+    }
+    words.join("\r\n ")
 }
 
 fn date(at: Millis) -> SystemTime {

@@ -54,11 +54,11 @@ impl Connector {
 
     /// What is wrong with where a relay leads, to be read on from its name: `must …`. Names are not looked up.
     pub fn may_lead(&self, relay: &Relay) -> Result<(), &'static str> {
-        let Door { host, encryption, .. } = relay.door();
-        if !self.egress.may_name(host) {
+        let Door { host, port, encryption, .. } = relay.door();
+        if !self.egress.may_name(host, *port) {
             return Err("must not lead to a private or reserved address");
         }
-        if *encryption == Encryption::None && !self.egress.lists(host) {
+        if *encryption == Encryption::None && !self.egress.lists(host, *port) {
             return Err("must be encrypted (tls=none is for hosts that TIDINGS_EGRESS_ALLOW lists)");
         }
         Ok(())
@@ -68,7 +68,7 @@ impl Connector {
     pub async fn open(&self, relay: &Relay) -> Result<Session, Failure> {
         let door = relay.door();
         self.may_lead(relay).map_err(|why| Failure::new(FailureKind::Refused, &format!("the relay {why}")))?;
-        let addresses = self.egress.addresses(&door.host).await.map_err(|why| Failure::nowhere(&why))?;
+        let addresses = self.egress.addresses(&door.host, door.port).await.map_err(|why| Failure::nowhere(&why))?;
         let tls = match door.encryption {
             Encryption::None => None,
             _ => Some(self.tls(&door.host).await?),

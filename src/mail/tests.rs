@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lettre::transport::smtp::client::Certificate;
 
 use super::smtp::{Asks, Encryption, Manner, Relay as Server, Reply};
@@ -100,7 +102,7 @@ async fn dots_and_long_lines_arrive_as_they_are() {
 #[tokio::test]
 async fn each_answer_says_what_can_be_done() {
     use Asks::{Auth, Data, Ehlo, Greeting, Mail, Rcpt, Text};
-    use FailureKind::{Later, Letter, Recipient, Relay};
+    use FailureKind::{Deferred, Later, Letter, Recipient, Relay};
     for (asks, says, kind) in [
         (Greeting, "421 too busy", Later),
         (Greeting, "554 no service", Relay),
@@ -112,8 +114,9 @@ async fn each_answer_says_what_can_be_done() {
         (Mail, "553 5.7.1 not your address", Relay),
         (Mail, "552 too large", Letter),
         (Rcpt, "421 closing", Later),
-        (Rcpt, "450 4.2.1 greylisted", Later),
-        (Rcpt, "452 4.2.2 full", Later),
+        (Rcpt, "450 4.2.1 greylisted", Deferred),
+        (Rcpt, "452 4.2.2 full", Deferred),
+        (Rcpt, "451 4.3.0 not now", Deferred),
         (Rcpt, "550 no such user", Recipient),
         (Rcpt, "550 5.1.1 no such user", Recipient),
         (Rcpt, "550 5.4.1 access denied", Recipient),
@@ -126,9 +129,14 @@ async fn each_answer_says_what_can_be_done() {
         (Rcpt, "552 mailbox full", Letter),
         (Rcpt, "534 weak", Relay),
         (Rcpt, "538 encrypt", Relay),
-        (Data, "451 not now", Later),
+        (Data, "421 closing", Later),
+        (Data, "451 not now", Deferred),
+        (Data, "451 4.3.1 the disk is full", Later),
         (Data, "554 no", Letter),
-        (Text, "452 no room", Later),
+        (Text, "421 closing", Later),
+        (Text, "451 4.7.1 greylisted", Deferred),
+        (Text, "452 4.2.2 full", Deferred),
+        (Text, "451 4.3.0 not now", Later),
         (Text, "550 it is spam", Letter),
         (Text, "550 5.1.1 no such user", Recipient),
         (Text, "552 too large", Letter),
@@ -524,4 +532,43 @@ fn a_page_escapes_what_it_is_given() {
         let html = page(&Page { language: Some(language), ..all }).unwrap();
         assert!(html.contains(&format!("<html lang=\"{language}\" dir=\"{direction}\">")), "{language}");
     }
+}
+
+#[tokio::test]
+async fn a_subject_that_looks_encoded_arrives_as_it_was_written() {
+    let server = Server::start().await;
+    let long = format!("=?{}é=?", "é👨\u{200D}👩 x ".repeat(20));
+    for subject in ["q=?page", "=?utf-8?q?a?=", "a =?", &long] {
+        mail().send(&relay(&server.url()), &Letter { subject, ..LETTER }).await.unwrap();
+        let got = server.got().pop().unwrap();
+        let header = got.header("Subject").unwrap();
+        let words = header.split(' ').map(|word| {
+            let word = word.strip_prefix("=?utf-8?b?").and_then(|word| word.strip_suffix("?=")).expect(&header);
+            String::from_utf8(STANDARD.decode(word).unwrap()).unwrap()
+        });
+        assert_eq!(words.collect::<String>(), subject);
+        assert!(got.raw.lines().all(|line| line.len() <= 78), "{}", got.raw);
+    }
+    for (subject, arrives) in [("a\u{2028}b\0c", "a b c"), (&*"x".repeat(600), &*format!("{}…", "x".repeat(497)))] {
+        assert_eq!(super::letter::subject_line(subject), arrives);
+    }
+    let families = "👨\u{200D}👩\u{200D}👧".repeat(40);
+    let cut = super::letter::subject_line(&families);
+    assert!(
+        cut.len() <= 500 && cut.trim_end_matches('…').len().is_multiple_of("👨\u{200D}👩\u{200D}👧".len()),
+        "{cut}"
+    );
+}
+
+#[tokio::test]
+async fn words_that_have_letters_of_a_login_stay_whole() {
+    let server = Server::with(Manner { login: Some(("n", "ou")), ..Manner::default() }).await;
+    let nowhere = relay("smtp://u:n@nowhere.invalid");
+    let told = Mail::new(egress("nowhere.invalid")).send(&nowhere, &LETTER).await.unwrap_err().told;
+    assert!(!told.contains('…') && told.contains("not found"), "{told}");
+    server.on(Asks::Auth, Reply::says("535 5.7.8 user n not found: wrong password ou for smtp://n:ou@mail.example"));
+    let with_login = super::Relay::read(&server.url().replace("//", "//n:ou@"), "a@b.example", None).unwrap();
+    let told = mail().send(&with_login, &LETTER).await.unwrap_err().told;
+    let expected = "the relay says 535: 5.7.8 user … not found: wrong password … for smtp://…:…@mail.example";
+    assert_eq!(told, expected);
 }

@@ -1,4 +1,4 @@
-//! The catalogue of a tenant: message types, reasons, codes of views and default preferences.
+//! The catalogue of a tenant: message types, reasons, codes of views, target types, the follow policy and default preferences.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use entity::ids::TypeId;
 use entity::lane;
 use entity::message_type::ReadPolicy;
 use entity::preference::Scope;
+use entity::target_type::SubscriptionPolicy;
 use serde_json::Value;
 
 use super::check;
@@ -28,6 +29,11 @@ pub struct Catalogue {
     pub defaults: BTreeMap<(Scope, i64), bool>,
     /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
     pub view_codes: BTreeMap<String, bool>,
+    /// Target type → whether users may subscribe to targets of it by themselves. Targets may have other types, which only backends
+    /// subscribe to.
+    pub target_types: BTreeMap<String, SubscriptionPolicy>,
+    /// Whether users may follow others by themselves.
+    pub follow_policy: SubscriptionPolicy,
     /// Those of the types.
     pub templates: Templates,
     by_id: HashMap<TypeId, Arc<MessageType>>,
@@ -40,18 +46,20 @@ pub struct Parts {
     pub reasons: BTreeMap<String, Vec<String>>,
     pub defaults: BTreeMap<(Scope, i64), bool>,
     pub view_codes: BTreeMap<String, bool>,
+    pub target_types: BTreeMap<String, SubscriptionPolicy>,
+    pub follow_policy: SubscriptionPolicy,
 }
 
 impl Catalogue {
     /// Of types in any order.
     pub fn new(version: i64, parts: Parts) -> Self {
-        let Parts { mut types, reasons, defaults, view_codes } = parts;
+        let Parts { mut types, reasons, defaults, view_codes, target_types, follow_policy } = parts;
         types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
         let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
         let codes = types.iter().filter(|kind| kind.sources().next().is_some()).map(|kind| kind.code.clone());
         let templates = Templates::of(codes);
         let by_id = types.iter().map(|kind| (kind.id, kind.clone())).collect();
-        Self { version, types, reasons, defaults, view_codes, templates, by_id }
+        Self { version, types, reasons, defaults, view_codes, target_types, follow_policy, templates, by_id }
     }
 
     /// The type with this code.
@@ -73,6 +81,11 @@ impl Catalogue {
     /// Whether users may join and leave views of this code by themselves.
     pub fn is_open(&self, view_code: &str) -> bool {
         self.view_codes.get(view_code).copied().unwrap_or_default()
+    }
+
+    /// Who may subscribe users to targets of this type.
+    pub fn subscription_policy(&self, target_type: &str) -> SubscriptionPolicy {
+        self.target_types.get(target_type).copied().unwrap_or_default()
     }
 
     /// What is wrong with a template of the type with this code, if anything is.
@@ -109,6 +122,8 @@ pub struct MessageType {
     pub read_policy: ReadPolicy,
     /// Users cannot switch it off.
     pub mandatory: bool,
+    /// Users may send messages of it, where the server lets the tenant's users send at all.
+    pub users_may_send: bool,
     /// Seconds from publication to expiry.
     pub ttl_seconds: Option<i64>,
     /// Order in overviews.
@@ -209,6 +224,12 @@ impl MessageType {
         }
         if self.ttl_seconds.is_some_and(|ttl| ttl < 1) {
             return Err(Error::bad_input("ttlSeconds", "must be at least 1"));
+        }
+        if self.users_may_send && self.mandatory {
+            return Err(Error::bad_input(
+                "usersMaySend",
+                "must be false where `mandatory` is true: users cannot switch the type off",
+            ));
         }
         if let Some(icon) = &self.icon {
             check::icon("icon", icon)?;

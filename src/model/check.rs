@@ -1,6 +1,12 @@
 //! What texts from outside may be.
 
+use std::fmt::Display;
+use std::sync::LazyLock;
+
+use reqwest::Url;
+
 use crate::error::{Error, Result};
+use crate::text::is_visible;
 
 /// The most characters of an id or code: a user's, a target's, a type's, an action's, an idempotency key.
 pub const CODE_CHARACTERS: usize = 128;
@@ -34,7 +40,7 @@ pub fn codes(field: &str, texts: &[String]) -> Result<()> {
     texts.iter().enumerate().try_for_each(|(place, text)| code(&format!("{field}[{place}]"), text))
 }
 
-/// One line of text for people: 1 to 256 characters, no control characters.
+/// One line of text for people: 1 to 256 characters, of which some can be seen; no control characters or line breaks.
 pub fn title(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
     if text.trim().is_empty() || characters > TITLE_CHARACTERS {
@@ -44,7 +50,21 @@ pub fn title(field: &str, text: &str) -> Result<()> {
     if text.chars().any(char::is_control) {
         return Err(Error::bad_input(field, "must not contain control characters"));
     }
-    Ok(())
+    if text.contains(['\u{2028}', '\u{2029}']) {
+        return Err(Error::bad_input(field, "must not contain line breaks"));
+    }
+    visible(field, text)
+}
+
+/// Text of which something can be seen.
+pub fn visible(field: &str, text: &str) -> Result<()> {
+    if is_visible(text) {
+        return Ok(());
+    }
+    Err(Error::bad_input(
+        field,
+        "must have a character that can be seen, not only white space and invisible characters",
+    ))
 }
 
 /// Text of any form but with a NUL, which PostgreSQL cannot store: at most `bytes` bytes.
@@ -58,23 +78,33 @@ pub fn body(field: &str, text: &str, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Where a click leads: an http(s) URL, or a path that begins with one slash. Nothing that a browser would run.
+/// Where a click leads: an http(s) URL, or a path that begins with one slash. Nothing that a browser would run, or could not read.
 pub fn link(field: &str, text: &str) -> Result<()> {
-    if is_link(text) {
-        return Ok(());
+    if !begins_like_link(text) {
+        let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
+        return Err(Error::bad_input(field, message));
     }
-    let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
-    Err(Error::bad_input(field, message))
+    read_link(text).map(drop).map_err(|error| Error::bad_input(field, format!("must be a valid URL: {error}")))
 }
 
 /// Whether a text is what `link` asks for.
 pub fn is_link(text: &str) -> bool {
+    begins_like_link(text) && read_link(text).is_ok()
+}
+
+fn begins_like_link(text: &str) -> bool {
     let path = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
     let url = ["https://", "http://"].iter().any(|scheme| {
         text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
     });
     let plain = !text.chars().any(|character| character.is_control() || character.is_whitespace());
     (path || url) && plain && text.chars().count() <= LINK_CHARACTERS
+}
+
+/// As browsers read it, on some page.
+fn read_link(text: &str) -> Result<Url, impl Display> {
+    static PAGE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
+    Url::options().base_url(PAGE.as_ref()).parse(text)
 }
 
 /// What a user interface shows beside a title: a name of letters, digits, `-`, `_`, `.` and `:` that it knows, or an absolute

@@ -42,6 +42,9 @@ impl Content {
         }
         if let Some(body) = &self.body {
             check::body("body", body, check::BODY_BYTES)?;
+            if !body.trim().is_empty() {
+                check::visible("body", body)?;
+            }
         }
         if let Some(link) = &self.link {
             check::link("link", link)?;
@@ -52,6 +55,13 @@ impl Content {
             }
         }
         Ok(())
+    }
+
+    /// How many bytes it has, with its JSON as text.
+    pub fn bytes(&self) -> usize {
+        let texts = [&self.title, &self.body, &self.link].into_iter().flatten().map(String::len);
+        let values = [&self.params, &self.data].into_iter().flatten().map(|json| json.to_string().len());
+        texts.chain(values).sum()
     }
 
     /// With a change made to it.

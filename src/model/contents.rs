@@ -76,6 +76,11 @@ impl Contents {
         Self { bytes, known: Mutex::default() }
     }
 
+    /// Forgets everything.
+    pub fn clear(&self) {
+        *self.known.lock() = Generations::default();
+    }
+
     /// What a notification showed, where it still does.
     pub fn find(&self, on: Shelf<'_>, seq: Seq, edition: &Edition) -> Option<Arc<Content>> {
         let place = (on.tenant, seq);

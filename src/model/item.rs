@@ -12,6 +12,7 @@ use super::channel::Target;
 use super::template::{Scene, ShownScene, Source, TargetScene, Text};
 use super::user::Profile;
 use crate::clock::Millis;
+use crate::text::{closed, shown_line};
 
 /// A user's item: their state of it, and what all who have it share.
 #[derive(Clone, Debug)]
@@ -115,12 +116,13 @@ impl Content {
 
     /// Rendered by the type's template; else as the sender wrote it; else the type's own title.
     pub fn title(&self) -> String {
-        self.render(Text::Title).or_else(|| self.own.title.clone()).unwrap_or_else(|| self.message_type.title.clone())
+        let own = || self.own.title.as_deref().and_then(shown_line);
+        self.render(Text::Title).or_else(own).unwrap_or_else(|| closed(&self.message_type.title).into_owned())
     }
 
     /// Rendered by the type's template, else as the sender wrote it.
     pub fn body(&self) -> Option<String> {
-        self.render(Text::Body).or_else(|| self.own.body.clone())
+        self.render(Text::Body).or_else(|| Some(closed(self.own.body.as_deref()?).into_owned()))
     }
 
     /// Rendered by the type's template, else as the sender gave it.

@@ -117,6 +117,11 @@ impl<T: Remembered> OfUsers<T> {
         }
     }
 
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.users.clear();
+    }
+
     /// Some of what is remembered, at most so many of it.
     pub fn some(&self, many: usize) -> Vec<Arc<T>> {
         self.users.iter().flat_map(|(_, known)| known.all.clone()).take(many).collect()

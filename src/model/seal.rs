@@ -48,10 +48,12 @@ pub enum Kind {
     Delivery = 15,
     /// A link by which a user wants no more letters about a message type, or no more digests: the user's row, and the type's or 0.
     Unsubscribe = 16,
+    /// A place in the audit log: twice the numbers of an entry and of a notification, each one more where the place is right behind that.
+    AuditPlace = 17,
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Item,
         Self::Notification,
         Self::Cursor,
@@ -68,6 +70,7 @@ impl Kind {
         Self::Lane,
         Self::Delivery,
         Self::Unsubscribe,
+        Self::AuditPlace,
     ];
 }
 

@@ -10,7 +10,7 @@ use entity::ids::{ChannelId, Seq, TenantId};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
-use super::seal::Seal;
+use super::seal::{Kind, Seal};
 
 /// What never changes about a tenant, and what of theirs waits in this process.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Tenant {
     pub seal: Seal,
     /// What announcements to everyone are published to.
     pub everyone: ChannelId,
+    /// How often the process had forgotten everything when they were found. What belongs to another era may mean something else.
+    pub era: u64,
     /// What of theirs waits in this process.
     pub queues: Queues,
     /// Held by whoever reads the catalogue anew, so that nobody else does at the same time.
@@ -35,17 +37,24 @@ pub struct Tenant {
 
 impl Tenant {
     /// As they were found.
-    pub fn new(id: TenantId, code: String, seal: Seal, everyone: ChannelId, erased_count: i64) -> Self {
+    pub fn new(id: TenantId, code: String, (seal, everyone): (Seal, ChannelId), erased_count: i64, era: u64) -> Self {
         Self {
             id,
             code,
             seal,
             everyone,
+            era,
             queues: Queues::default(),
             reading_catalogue: Mutex::default(),
             end: AtomicI64::new(0),
             erased_count: AtomicI64::new(erased_count),
         }
+    }
+
+    /// Whether another look found the same.
+    pub fn is(&self, found: &Self) -> bool {
+        let names = |of: &Self| (of.id, of.everyone, of.era, of.seal.close(Kind::Row, 0, 0));
+        names(self) == names(found)
     }
 
     /// The end of the log as this process last saw it: it may have gone on.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::check;
-use super::template::{Compiled, Flaw, Scene};
+use super::template::{Compiled, Flaw, Form, Scene};
 use crate::error::{Error, Result};
 
 /// The most characters of an id of a template, of a field's name and of an open id.
@@ -81,10 +81,12 @@ impl WeChatTemplate {
     /// What it takes to fill it; or in which field that is wrong, and why.
     pub fn compile(&self) -> Result<Fillable, (String, Flaw)> {
         let compiled = |(place, field): (usize, &Field)| {
-            let value = Compiled::plain(&field.value).map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
+            let value =
+                Compiled::in_form(Form::Line, &field.value).map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
             Ok((field.name.clone(), value))
         };
-        let link = self.link.as_deref().map(Compiled::plain).transpose().map_err(|flaw| ("link".to_owned(), flaw))?;
+        let link = self.link.as_deref().map(|link| Compiled::in_form(Form::Link, link)).transpose();
+        let link = link.map_err(|flaw| ("link".to_owned(), flaw))?;
         Ok(Fillable { fields: self.fields.iter().enumerate().map(compiled).collect::<Result<_, _>>()?, link })
     }
 }

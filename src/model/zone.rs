@@ -7,6 +7,9 @@ use jiff::{Timestamp, ToSpan, civil};
 
 use crate::error::{Error, Result};
 
+/// What IANA's list has for machines whose clocks nobody has set.
+const UNSET: &str = "Factory";
+
 /// A time zone of IANA's list, which is compiled in: what the machine has of it does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone(tz::TimeZone);
@@ -21,7 +24,8 @@ impl Zone {
 
     /// The same as somebody has asked for it, under `timeZone`.
     pub fn parse(name: &str) -> Result<Self> {
-        Self::named(name).ok_or_else(|| Error::bad_input("timeZone", format!("is no time zone: {name:?}")))
+        let found = Self::named(name).filter(|_| name != UNSET);
+        found.ok_or_else(|| Error::bad_input("timeZone", no_zone(name)))
     }
 
     /// IANA's name.
@@ -39,6 +43,26 @@ impl Zone {
     fn away(&self, by: tz::Offset) -> ZoneOffset {
         let by = FixedOffset::east_opt(by.seconds()).expect("no place is a day away from UTC");
         ZoneOffset { zone: self.clone(), by }
+    }
+}
+
+/// Why a name is that of no place.
+fn no_zone(name: &str) -> String {
+    let example = "name the place, such as Europe/Berlin";
+    let is_of_machine = |name: &str| name == "localtime" || name == "posixrules";
+    if is_of_machine(name) || name.starts_with("posix/") || name.starts_with("right/") {
+        return format!(
+            "must be a zone of IANA's list: {name:?} is a file of one machine and means something else on another; {example}"
+        );
+    }
+    if name == UNSET {
+        return format!("must be a zone of a place: {name:?} stands for clocks that were never set; {example}");
+    }
+    match tz::TimeZone::get(name).ok().and_then(|zone| Some(zone.iana_name()?.to_owned())) {
+        Some(known) if known != name && known != "Etc/Unknown" => {
+            format!("is no time zone: {name:?}; {known:?} is one")
+        }
+        _ => format!("is no time zone: {name:?}; {example}"),
     }
 }
 
@@ -108,6 +132,23 @@ mod tests {
             ["", "europe/berlin", "Mars/Olympus", "Etc/Unknown", "Europe", " UTC", "+02:00", "CET-1CEST", "../UTC"]
         {
             assert!(Zone::parse(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_place_is_refused_with_the_reason() {
+        for (name, why) in [
+            ("localtime", "of one machine"),
+            ("posixrules", "of one machine"),
+            ("right/Europe/Berlin", "of one machine"),
+            ("Factory", "never set"),
+            ("europe/berlin", "\"Europe/Berlin\" is one"),
+            ("utc", "\"UTC\" is one"),
+            ("Etc/Unknown", "name the place"),
+            ("+02:00", "name the place"),
+        ] {
+            let Err(Error::BadInput { field, message }) = Zone::parse(name) else { panic!("{name}") };
+            assert!(field == "timeZone" && message.contains(why), "{name}: {message}");
         }
     }
 

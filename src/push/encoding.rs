@@ -1,4 +1,6 @@
-//! Bytes as browsers and push services write them: base64url without padding, and read with it, too.
+//! Bytes as browsers and push services write them: base64url without padding. Libraries also write plain base64, and padding: both are read.
+
+use std::borrow::Cow;
 
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
@@ -15,5 +17,7 @@ pub(super) fn encoded(bytes: &[u8]) -> String {
 
 /// So many bytes; nothing where it is not that.
 pub(super) fn decoded<const N: usize>(text: &str) -> Option<[u8; N]> {
-    BASE64.decode(text).ok()?.try_into().ok()
+    let is_plain = text.contains(['+', '/']);
+    let text = if is_plain { Cow::Owned(text.replace('+', "-").replace('/', "_")) } else { Cow::Borrowed(text) };
+    BASE64.decode(text.as_bytes()).ok()?.try_into().ok()
 }

@@ -9,6 +9,11 @@ mod services;
 mod subscription;
 mod vapid;
 
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use crate::clock::Millis;
 use crate::egress::{Answer, Egress};
 use crate::error::Result;
@@ -19,6 +24,18 @@ pub use vapid::{Pair, Sender};
 
 /// The longest that a push service keeps what it cannot deliver, in seconds: four weeks, as the largest of them have it.
 const LONGEST: i64 = 2_419_200;
+
+/// A service that a user has named answers within this, or is taken for one that may never do so.
+const PROMPT: Duration = Duration::from_secs(1);
+
+/// A push service.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// A browser's maker runs it, and no user can have it answer slowly.
+    pub is_known: bool,
+    /// It answered when it was asked the last time, for whichever browser that was.
+    pub answers: bool,
+}
 
 /// Sends messages to browsers.
 #[derive(Debug)]
@@ -55,9 +72,9 @@ impl Push {
         Ok(subscription)
     }
 
-    /// Whether the service of a browser answered when it was asked the last time, for whomever that was.
-    pub fn is_answered(&self, to: &Subscription) -> bool {
-        self.services.answers(&to.origin)
+    /// The service of a browser.
+    pub fn service(&self, to: &Subscription) -> Service {
+        Service { is_known: services::is_known(&to.origin), answers: self.services.answers(&to.origin) }
     }
 
     /// Posts a message once, and waits for the answer, as long as `egress` does. Where there is none, says why.
@@ -85,8 +102,18 @@ impl Push {
             ("topic", message.topic.clone()),
             ("urgency", "normal".to_owned()),
         ];
-        let answer = self.egress.post(&to.endpoint, &headers, body).await;
-        self.services.note(&to.origin, answer.is_ok());
+        let mut posting = pin!(self.egress.post(&to.endpoint, &headers, body));
+        // That is noted while it is waited for, so that it holds up no more of what comes after it.
+        let prompt = timeout(PROMPT, posting.as_mut()).await.ok();
+        let is_prompt = prompt.is_some() || services::is_known(&to.origin);
+        if !is_prompt {
+            self.services.note(&to.origin, false);
+        }
+        let answer = match prompt {
+            Some(answer) => answer,
+            None => posting.await,
+        };
+        self.services.note(&to.origin, is_prompt && answer.is_ok());
         answer.map_err(|failure| failure.message)
     }
 }

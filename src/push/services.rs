@@ -7,6 +7,21 @@ use parking_lot::Mutex;
 /// Services that are remembered. Browsers know a handful of them; users may name any number.
 const SERVICES: usize = 10_000;
 
+/// The services of the browsers that people use, by host: Chrome and its relatives, Firefox, Safari, Edge.
+const KNOWN: [&str; 5] = [
+    "fcm.googleapis.com",
+    "jmt17.google.com",
+    "updates.push.services.mozilla.com",
+    "web.push.apple.com",
+    "notify.windows.com",
+];
+
+/// Whether a browser's maker runs the service with this origin.
+pub(super) fn is_known(origin: &str) -> bool {
+    let Some(host) = origin.strip_prefix("https://") else { return false };
+    KNOWN.iter().any(|known| host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+}
+
 /// The origins of those that answered when they were asked the last time.
 #[derive(Debug, Default)]
 pub(super) struct Services(Mutex<HashSet<String>>);
@@ -34,7 +49,22 @@ impl Services {
 
 #[cfg(test)]
 mod tests {
-    use super::{SERVICES, Services};
+    use super::{SERVICES, Services, is_known};
+
+    #[test]
+    fn services_of_browsers_are_known_by_their_whole_name() {
+        for (origin, expected) in [
+            ("https://fcm.googleapis.com", true),
+            ("https://wns2-par02p.notify.windows.com", true),
+            ("https://fcm.googleapis.com.evil.example", false),
+            ("https://evilnotify.windows.com", false),
+            ("https://fcm.googleapis.com:8443", false),
+            ("http://fcm.googleapis.com", false),
+            ("https://push.example", false),
+        ] {
+            assert_eq!(is_known(origin), expected, "{origin}");
+        }
+    }
 
     #[test]
     fn a_service_answers_until_it_does_not() {

@@ -20,7 +20,7 @@ pub(super) const SECRET: usize = 16;
 pub struct Subscription {
     pub endpoint: String,
     /// Of its push service.
-    pub(super) origin: String,
+    pub origin: String,
     /// The browser's public key.
     pub(super) point: [u8; POINT],
     pub(super) secret: [u8; SECRET],
@@ -94,6 +94,11 @@ mod tests {
         let read = Subscription::read(&said).unwrap();
         let padded = json!({ "endpoint": "https://push.example/1", "keys": { "p256dh": format!("{POINT}="), "auth": format!("{SECRET}==") } });
         assert_eq!(Subscription::read(&padded).unwrap().keys(), read.keys());
+        for plain in [format!("{POINT}="), POINT.to_owned()].map(|point| point.replace('-', "+").replace('_', "/")) {
+            let keys = json!({ "p256dh": plain, "auth": SECRET.replace('_', "/") });
+            let said = json!({ "endpoint": "https://push.example/1", "keys": keys });
+            assert_eq!(Subscription::read(&said).unwrap().keys(), read.keys(), "{plain}");
+        }
         let kept = Subscription::of(&read.endpoint, &read.keys()).unwrap();
         assert_eq!((kept.point, kept.secret, read.keys().len()), (read.point, read.secret, 108));
         assert!(Subscription::of("https://push.example/1", SECRET).is_none());

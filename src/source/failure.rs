@@ -4,9 +4,12 @@ use std::fmt::{self, Display, Formatter};
 
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
-use sqlx::sqlite::SqliteError;
 
 use crate::error::{without_quoted, words_of};
+
+/// The most bytes of a row, and of a value on its way into one. The source refuses to send a larger row, so that this process never
+/// holds it.
+pub const ROW_BYTES: u32 = 256 << 10;
 
 /// What somebody could do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +61,19 @@ impl Failure {
         Self::new(FailureKind::Failed, message)
     }
 
+    pub(super) fn row_too_large() -> Self {
+        Self::failed(format!("a row, or a value in one, is larger than {} KiB: select less of it", ROW_BYTES >> 10))
+    }
+
     pub(super) fn timed_out() -> Self {
         Self::new(FailureKind::TimedOut, "the source took longer than it may")
     }
 
     pub(super) fn no_connection() -> Self {
-        Self::new(FailureKind::TimedOut, "all connections to the source were in use for as long as this may take")
+        Self::new(
+            FailureKind::TimedOut,
+            "all connections to the source that this tenant may use were in use for too long",
+        )
     }
 
     pub(super) fn no_answer() -> Self {
@@ -76,6 +86,10 @@ impl Failure {
 
     /// Of what met the statement as it ran, which may be values of rows: with `…` in the place of what is quoted, and of numbers.
     pub(super) fn without_values(self) -> Self {
+        // These words are our own, and so is the number in them.
+        if self.message == Self::row_too_large().message {
+            return self;
+        }
         let mut message = String::with_capacity(self.message.len());
         let mut is_number = false;
         for char in without_quoted(&self.message, &['"', '\'']).chars() {
@@ -101,6 +115,17 @@ impl Failure {
             FailureKind::Failed => "the source cannot be used",
         };
         Self { message: message.into(), ..self }
+    }
+
+    /// Of SQLite's extended code and its words. Those about a file that cannot be opened show its path.
+    pub(super) fn of_sqlite(error: rusqlite::ffi::Error, message: String) -> Self {
+        let code = error.extended_code;
+        let failure = match code & 0xff {
+            18 => Self::row_too_large(),
+            14 => Self::new(of_sqlite(code), "unable to open database file"),
+            _ => Self::new(of_sqlite(code), message),
+        };
+        Self { code: Some(code.to_string()), ..failure }
     }
 
     /// Of what a driver says about a statement; `place` knows which character was written where the source sees another.
@@ -131,9 +156,7 @@ impl From<&sqlx::Error> for Failure {
         } else if let Some(said) = said.try_downcast_ref::<MySqlDatabaseError>() {
             (of_mysql(said.number()), said.number().to_string(), words_of_mysql(said.number(), message))
         } else {
-            let code =
-                said.try_downcast_ref::<SqliteError>().and_then(|_| said.code()).unwrap_or_default().into_owned();
-            (of_sqlite(code.parse().unwrap_or_default()), code, message.to_owned())
+            (FailureKind::Failed, said.code().unwrap_or_default().into_owned(), message.to_owned())
         };
         Self { code: Some(code), ..Self::new(kind, message) }
     }
@@ -159,7 +182,7 @@ fn of_mysql(number: u16) -> FailureKind {
 }
 
 /// By the extended code, whose last byte is the class.
-fn of_sqlite(code: u32) -> FailureKind {
+fn of_sqlite(code: i32) -> FailureKind {
     match code & 0xff {
         5 | 6 | 9 => FailureKind::TimedOut,
         8 | 23 => FailureKind::Refused,

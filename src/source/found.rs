@@ -6,6 +6,7 @@ use chrono::{DateTime, NaiveDateTime, SecondsFormat};
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
+use crate::json::is_reserved;
 
 /// The most bytes of a result: what comes after is left there.
 const BYTES: usize = 16 << 20;
@@ -143,6 +144,9 @@ pub fn text(bytes: &[u8]) -> Result<Value, Unfit> {
 /// A document of the source's.
 pub fn json(bytes: &[u8]) -> Result<Value, Unfit> {
     fits(bytes)?;
+    if is_reserved(bytes) {
+        return Err(Unfit::Broken);
+    }
     serde_json::from_slice(bytes).map_err(|_| Unfit::Broken)
 }
 

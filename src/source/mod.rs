@@ -7,19 +7,22 @@ mod failure;
 mod found;
 mod listener;
 mod mysql;
+mod places;
 mod postgres;
 mod server;
 mod sqlite;
 mod statement;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use futures_util::future::join_all;
-use tokio::sync::{Semaphore, broadcast, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{broadcast, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::{Environment, SourceSettings, SourcesConfig};
 use crate::error::{Error, Result};
@@ -31,16 +34,14 @@ pub use statement::Kind;
 use found::Gathering;
 use listener::Listener;
 use mysql::MySql;
+use places::{Place, Places};
 use postgres::Postgres;
 use server::{Lent, Server};
-use sqlite::Sqlite;
+use sqlite::{Patience, Question, Sqlite};
 use statement::{Parameter, Statement};
 
 /// How much longer than it allows a statement we wait for the source's own word that it took too long.
 const GRACE: Duration = Duration::from_millis(500);
-
-/// How long whoever stops waits for what runs on the sources to end.
-const CLOSES_WITHIN: Duration = Duration::from_secs(3);
 
 /// The most steps of a plan that are shown.
 const STEPS: usize = 1_000;
@@ -54,7 +55,7 @@ pub struct Sources(Vec<Source>);
 pub struct Source {
     settings: SourceSettings,
     server: Kinds,
-    permits: Arc<Semaphore>,
+    places: Places,
     /// Whether all of it is to end.
     closes: watch::Sender<bool>,
     listener: Option<Listener>,
@@ -70,6 +71,8 @@ enum Kinds {
 /// What to ask a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
+    /// Whose rule asks: a source lends a tenant a share of its connections.
+    pub tenant: &'a str,
     /// One SELECT.
     pub sql: &'a str,
     /// Bound where it says `:now`.
@@ -105,6 +108,19 @@ impl Sources {
         self.0.iter()
     }
 
+    /// Fails with `Config` where a source is the server's own database, which holds what all tenants have: the same file of SQLite, or
+    /// the same database under the same user.
+    pub fn refuse_own(&self, database: &str) -> Result<()> {
+        match self.0.iter().find(|source| source.is_over(database)) {
+            None => Ok(()),
+            Some(own) => Err(Error::Config(format!(
+                "TIDINGS_SOURCES: {:?} is the database of this server, where rules could read every tenant: name another one, or a \
+                 user of its own that may read less",
+                own.name()
+            ))),
+        }
+    }
+
     /// Ends what runs on them, and lets nothing else begin.
     pub async fn close(&self) {
         join_all(self.0.iter().map(Source::close)).await;
@@ -119,15 +135,16 @@ impl Source {
                 let listener = settings.channel.as_ref().map(|channel| Listener::new(server.options.clone(), channel));
                 (Kinds::Postgres(Arc::new(server)), listener)
             }),
-            "sqlite" => Sqlite::new(url, settings.timeout).map(|server| (Kinds::Sqlite(Arc::new(server)), None)),
+            "sqlite" => Sqlite::new(url).map(|server| (Kinds::Sqlite(Arc::new(server)), None)),
             _ => MySql::new(url).map(|server| (Kinds::MySql(Arc::new(server)), None)),
         }
         // What the driver says may show the URL.
         .map_err(|_| {
             Error::Config(format!("TIDINGS_SOURCES: {:?}: `url` cannot be used: is it a URL?", settings.name))
         })?;
-        let permits = Arc::new(Semaphore::new(settings.connections as usize));
-        Ok(Self { settings, server, permits, closes: watch::Sender::new(false), listener })
+        let is_shared = settings.tenants.as_ref().is_none_or(|tenants| tenants.len() > 1);
+        let places = Places::new(settings.connections, is_shared);
+        Ok(Self { settings, server, places, closes: watch::Sender::new(false), listener })
     }
 
     pub fn name(&self) -> &str {
@@ -154,39 +171,50 @@ impl Source {
 
     /// How many statements may run on it at once, of this node.
     pub fn connections(&self) -> usize {
-        self.settings.connections as usize
+        self.places.count()
     }
 
-    /// What a statement finds; at most `limit` rows, and 16 MiB.
-    pub async fn scan(&self, query: Query<'_>) -> Result<Found, Failure> {
-        let statement = Statement::read(self.kind(), query.sql)?;
+    /// How many of them may be one tenant's.
+    pub fn share(&self) -> usize {
+        self.places.share()
+    }
+
+    fn is_over(&self, database: &str) -> bool {
         match &self.server {
-            Kinds::Postgres(server) => self.found(server, &statement, query).await,
-            Kinds::MySql(server) => self.found(server, &statement, query).await,
-            Kinds::Sqlite(server) => self.found(server, &statement, query).await,
+            Kinds::Postgres(server) => server.is_over(database),
+            Kinds::MySql(server) => server.is_over(database),
+            Kinds::Sqlite(server) => server.is_over(database),
         }
+    }
+
+    /// What a statement finds; at most `limit` rows, and 16 MiB. A scan waits for a place as long as it may take, and then takes as
+    /// long as it may.
+    pub async fn scan(&self, query: Query<'_>) -> Result<Found, Failure> {
+        self.asked(query, Wanted::Rows).await
     }
 
     /// How the source would go about it, in its own words: text of PostgreSQL and SQLite, JSON of MySQL and MariaDB. It is not run.
     pub async fn plan(&self, query: Query<'_>) -> Result<String, Failure> {
-        let statement = Statement::read(self.kind(), query.sql)?;
-        let query = Query { limit: STEPS, ..query };
-        let found = match &self.server {
-            Kinds::Postgres(server) => self.found(server, &statement.after(Postgres::EXPLAIN), query).await,
-            Kinds::MySql(server) => self.found(server, &statement.after(MySql::EXPLAIN), query).await,
-            Kinds::Sqlite(server) => self.found(server, &statement.after(Sqlite::EXPLAIN), query).await,
-        }?;
+        let found = self.asked(Query { limit: STEPS, ..query }, Wanted::Plan).await?;
         // SQLite's words stand last.
         let lines = found.rows.iter().filter_map(|row| row.get(found.columns.last()?)?.as_str());
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Whether it answers, what it is, and what it lets us do that no scan needs.
+    /// Whether it answers, what it is, and what it lets us do that no scan needs: for the operator of this server.
     pub async fn check(&self) -> Result<Checked, Failure> {
+        self.check_as("").await
+    }
+
+    /// The same for a tenant, of whose share it takes a place.
+    pub async fn check_as(&self, tenant: &str) -> Result<Checked, Failure> {
         match &self.server {
-            Kinds::Postgres(server) => self.checked(server).await,
-            Kinds::MySql(server) => self.checked(server).await,
-            Kinds::Sqlite(server) => self.checked(server).await,
+            Kinds::Postgres(server) => self.checked(server, tenant).await,
+            Kinds::MySql(server) => self.checked(server, tenant).await,
+            Kinds::Sqlite(server) => {
+                let server = server.clone();
+                self.on_thread(tenant, self.timeout(), move |patience| server.check(patience)).await
+            }
         }
     }
 
@@ -196,43 +224,79 @@ impl Source {
         self.listener.as_ref().map(Listener::subscribe)
     }
 
-    async fn found<S: Server>(
+    async fn asked(&self, query: Query<'_>, wanted: Wanted) -> Result<Found, Failure> {
+        let query =
+            Query { limit: query.limit.min(self.max_rows()), timeout: query.timeout.min(self.timeout()), ..query };
+        // Drivers read a text to its first NUL.
+        if let Some(at) = query.sql.chars().position(|char| char == '\0') {
+            return Err(Failure::refused("a statement has no NUL", Some(at + 1)));
+        }
+        match &self.server {
+            Kinds::Postgres(server) => self.found(server, query, wanted).await,
+            Kinds::MySql(server) => self.found(server, query, wanted).await,
+            Kinds::Sqlite(server) => {
+                let (server, sql) = (server.clone(), query.sql.to_owned());
+                let question = Question { sql, now: query.now, since: since(query), limit: query.limit };
+                let ask = move |patience: &Patience| match wanted {
+                    Wanted::Rows => server.scan(&question, patience),
+                    Wanted::Plan => server.plan(&question, patience),
+                };
+                self.on_thread(query.tenant, query.timeout, ask).await
+            }
+        }
+    }
+
+    /// Does what blocks on a thread of its own, which keeps its place until it has ended.
+    async fn on_thread<T: Send + 'static>(
         &self,
-        server: &Arc<S>,
-        statement: &Statement,
-        query: Query<'_>,
-    ) -> Result<Found, Failure> {
-        let limit = query.limit.min(self.max_rows());
-        let since = query.since.unwrap_or(DateTime::UNIX_EPOCH);
-        let instants: Vec<_> = statement
+        tenant: &str,
+        allowed: Duration,
+        work: impl FnOnce(&Patience) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let place = self.place(tenant).await?;
+        let until = Instant::now() + allowed;
+        let caller = Caller::default();
+        let patience = Patience { until: until.into_std(), is_over: caller.0.clone() };
+        let task = spawn_blocking(move || {
+            let done = work(&patience);
+            drop(place);
+            done
+        });
+        self.bound(until, async { task.await.unwrap_or_else(|_| Err(Failure::failed("the scan failed"))) }).await
+    }
+
+    async fn found<S: Server>(&self, server: &Arc<S>, query: Query<'_>, wanted: Wanted) -> Result<Found, Failure> {
+        let written = Statement::read(self.kind(), query.sql)?;
+        let instants: Vec<_> = written
             .parameters
             .iter()
             .map(|parameter| match parameter {
                 Parameter::Now => query.now,
-                Parameter::Since => since,
+                Parameter::Since => since(query),
             })
             .collect();
-        let failed = |lent: &mut Lent<S>, cause: sqlx::Error| {
-            if cause.as_database_error().is_some() {
-                lent.answered();
-            }
-            Failure::of(&cause, |seen| statement.place(seen))
-        };
-        let until = Instant::now() + query.timeout.min(self.timeout());
+        let place = self.place(query.tenant).await?;
+        let until = Instant::now() + query.timeout;
         // In a box, since connecting is large and rare.
         let scan = Box::pin(async {
-            let mut lent = self.lend(server, until).await.map_err(Failure::in_short)?;
-            let columns = match S::columns(lent.ask(), statement).await {
-                Ok(columns) => columns,
-                Err(cause) => return Err(failed(&mut lent, cause)),
+            let mut lent = self.lend(server, place, until).await.map_err(Failure::in_short)?;
+            let columns = columns(&mut lent, &written).await?;
+            // Before it is a subquery, where the source's words about names would be others.
+            let mut gathering = Gathering::of(columns.clone(), query.limit)?;
+            let bounded = bounded(&mut lent, &written, &columns, query.limit).await?;
+            let (statement, first) = match wanted {
+                Wanted::Rows => (bounded, 1),
+                Wanted::Plan => (written.between(S::EXPLAIN, ""), 0),
             };
-            lent.answered();
-            let mut gathering = Gathering::of(columns, limit)?;
-            let mut rows = S::rows(lent.ask(), statement, &instants);
+            if matches!(wanted, Wanted::Plan) {
+                let columns = self::columns(&mut lent, &statement).await?;
+                gathering = Gathering::of(columns, query.limit)?;
+            }
+            let mut rows = S::rows(lent.ask(), &statement, &instants);
             let ended = loop {
                 match rows.try_next().await {
                     Ok(None) => break Ok(true),
-                    Ok(Some(row)) if gathering.takes(|index| S::value(&row, index))? => {}
+                    Ok(Some(row)) if gathering.takes(|index| S::value(&row, first + index))? => {}
                     Ok(Some(_)) => break Ok(false),
                     Err(cause) => break Err(cause),
                 }
@@ -241,17 +305,18 @@ impl Source {
             match ended {
                 Ok(true) => lent.answered(),
                 Ok(false) => {}
-                Err(cause) => return Err(failed(&mut lent, cause).without_values()),
+                Err(cause) => return Err(failed(&mut lent, &statement, &cause).without_values()),
             }
             Ok(gathering.end())
         });
         self.bound(until, scan).await
     }
 
-    async fn checked<S: Server>(&self, server: &Arc<S>) -> Result<Checked, Failure> {
+    async fn checked<S: Server>(&self, server: &Arc<S>, tenant: &str) -> Result<Checked, Failure> {
+        let place = self.place(tenant).await?;
         let until = Instant::now() + self.timeout();
         let check = Box::pin(async {
-            let mut lent = self.lend(server, until).await?;
+            let mut lent = self.lend(server, place, until).await?;
             let checked = S::check(lent.ask()).await.map_err(|cause| Failure::from(&cause))?;
             lent.answered();
             Ok(checked)
@@ -259,20 +324,24 @@ impl Source {
         self.bound(until, check).await
     }
 
+    async fn place(&self, tenant: &str) -> Result<Place, Failure> {
+        let mut closes = self.closes.subscribe();
+        tokio::select! {
+            biased;
+            _ = closes.wait_for(|closes| *closes) => Err(Failure::closing()),
+            place = self.places.take(tenant, self.timeout()) => place,
+        }
+    }
+
     /// A connection in which a statement may take what is left of the time.
-    async fn lend<S: Server>(&self, server: &Arc<S>, until: Instant) -> Result<Lent<S>, Failure> {
-        let permit = match timeout_at(until, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) => return Err(Failure::closing()),
-            Err(_) => return Err(Failure::no_connection()),
-        };
+    async fn lend<S: Server>(&self, server: &Arc<S>, place: Place, until: Instant) -> Result<Lent<S>, Failure> {
         let opened = timeout_at(until, async {
             let mut connection = server.open().await?;
             let handle = S::begin(&mut connection, until.duration_since(Instant::now())).await?;
             Ok((connection, handle))
         });
         match opened.await {
-            Ok(Ok((connection, handle))) => Ok(Lent::new(server.clone(), connection, handle, permit)),
+            Ok(Ok((connection, handle))) => Ok(Lent::new(server.clone(), connection, handle, place)),
             Ok(Err(cause)) => Err(Failure::from(&cause)),
             Err(_) => Err(Failure::no_answer()),
         }
@@ -298,8 +367,69 @@ impl Source {
         if let Some(listener) = &self.listener {
             listener.close();
         }
-        // Those that are given back have ended.
-        let _ = timeout(CLOSES_WITHIN, self.permits.acquire_many(self.settings.connections)).await;
-        self.permits.close();
+        self.places.close().await;
     }
+}
+
+/// What is asked of a source about a statement.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    Rows,
+    Plan,
+}
+
+/// The caller that waits for a thread's work. When it is dropped, the work ends.
+#[derive(Default)]
+struct Caller(Arc<AtomicBool>);
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn since(query: Query<'_>) -> DateTime<Utc> {
+    query.since.unwrap_or(DateTime::UNIX_EPOCH)
+}
+
+/// Prepares a statement: the names of its columns, which are none where it finds no rows.
+async fn columns<S: Server>(lent: &mut Lent<S>, statement: &Statement) -> Result<Vec<String>, Failure> {
+    match S::columns(lent.ask(), statement).await {
+        Ok(columns) => {
+            lent.answered();
+            Ok(columns)
+        }
+        Err(cause) => Err(failed(lent, statement, &cause)),
+    }
+}
+
+/// A statement that has been prepared by itself, as a SELECT of rows of bounded size.
+async fn bounded<S: Server>(
+    lent: &mut Lent<S>,
+    written: &Statement,
+    columns: &[String],
+    limit: usize,
+) -> Result<Statement, Failure> {
+    let mut first = None;
+    for statement in S::bounded(written, columns, limit) {
+        match self::columns(lent, &statement).await {
+            Ok(_) => return Ok(statement),
+            Err(failure) if failure.kind != FailureKind::Failed => return Err(failure),
+            Err(failure) => first = first.or(Some(failure)),
+        }
+    }
+    let failure = first.unwrap_or_else(|| Failure::refused("", None));
+    let message = format!("a scan is one SELECT that can be a subquery: {}", failure.message);
+    Err(Failure { kind: FailureKind::Refused, message, ..failure })
+}
+
+/// Why a statement that was prepared or run gave no answer.
+fn failed<S: Server>(lent: &mut Lent<S>, statement: &Statement, cause: &sqlx::Error) -> Failure {
+    if cause.as_database_error().is_some() {
+        lent.answered();
+    }
+    if S::is_row_too_large(cause) {
+        return Failure::row_too_large();
+    }
+    Failure::of(cause, |seen| statement.place(seen))
 }

@@ -7,11 +7,12 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
-use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlRow};
+use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
 use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Executor, Row, Statement as _, TypeInfo, ValueRef};
 
+use super::failure::ROW_BYTES;
 use super::found::{Unfit, instant, integer, json, local, natural, real, short_real, text};
-use super::server::{Checked, Server};
+use super::server::{Checked, Server, reads_tidings};
 use super::statement::Statement;
 
 /// What a user may have been granted that no scan needs.
@@ -29,6 +30,13 @@ const TOO_MUCH: [&str; 11] = [
     "UPDATE",
 ];
 
+/// Where tables of a Tidings server are that the user can read.
+const OWN: &str = "SELECT CAST(table_schema AS CHAR) FROM information_schema.tables \
+    WHERE table_name IN ('inbox_item', 'rule_run') GROUP BY table_schema HAVING COUNT(*) = 2 ORDER BY 1 LIMIT 3";
+
+/// By which a failure of our own `EXP` is known.
+const OVERFLOW: u32 = 714_025;
+
 #[derive(Debug)]
 pub struct MySql {
     options: MySqlConnectOptions,
@@ -41,6 +49,19 @@ impl MySql {
             .no_engine_substitution(false)
             .disable_statement_logging();
         Ok(Self { options })
+    }
+
+    /// Whether a URL names this database and this user.
+    pub fn is_over(&self, database: &str) -> bool {
+        if !["mysql:", "mariadb:"].iter().any(|scheme| database.starts_with(scheme)) {
+            return false;
+        }
+        let Ok(other) = MySqlConnectOptions::from_str(database) else { return false };
+        let place = |of: &MySqlConnectOptions| {
+            let (host, user) = (of.get_host().to_owned(), of.get_username().to_owned());
+            (host, of.get_port(), of.get_socket().cloned(), of.get_database().map(ToOwned::to_owned), user)
+        };
+        place(&self.options) == place(&other)
     }
 }
 
@@ -85,6 +106,25 @@ impl Server for MySql {
         })
     }
 
+    /// `EXP` of more than 709 fails, and the source says so in place of the row. `LIMIT` keeps the order of the rows, and has the
+    /// source compute each of them once. MariaDB has no parentheses around `WITH`: there its order is lost.
+    fn bounded(statement: &Statement, columns: &[String], limit: usize) -> Vec<Statement> {
+        let length = |column: &String| format!("COALESCE(LENGTH(t.`{}`), 0)", column.replace('`', "``"));
+        let length = columns.iter().map(length).collect::<Vec<_>>().join(" + ");
+        let before = format!("SELECT IF({length} <= {ROW_BYTES}, 0, EXP({OVERFLOW} + {length})), t.* FROM ");
+        // One more, by which a result is known to be truncated.
+        let limit = format!("\n) LIMIT {}) AS t", limit + 1);
+        vec![
+            statement.between(&format!("{before}((\n"), &limit),
+            statement.between(&format!("{before}(SELECT t.* FROM (\n"), &limit.replacen(')', ") AS t", 1)),
+        ]
+    }
+
+    fn is_row_too_large(cause: &sqlx::Error) -> bool {
+        let said = cause.as_database_error().and_then(|said| said.try_downcast_ref::<MySqlDatabaseError>());
+        said.is_some_and(|said| said.number() == 1690 && said.message().contains(&format!("{OVERFLOW} + ")))
+    }
+
     fn rows<'a>(
         connection: &'a mut MySqlConnection,
         statement: &'a Statement,
@@ -115,7 +155,7 @@ impl Server for MySql {
         Box::pin(async move {
             let version: String = sqlx::query_scalar("SELECT VERSION()").fetch_one(&mut *connection).await?;
             let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
-            let granted: Vec<String> = sqlx::query_scalar("SHOW GRANTS").fetch_all(connection).await?;
+            let granted: Vec<String> = sqlx::query_scalar("SHOW GRANTS").fetch_all(&mut *connection).await?;
             let granted: Vec<String> = granted
                 .iter()
                 .filter_map(|line| line.strip_prefix("GRANT ")?.split_once(" ON "))
@@ -126,8 +166,11 @@ impl Server for MySql {
                         .map(|right| right.trim().to_uppercase())
                 })
                 .collect();
-            let may = TOO_MUCH.iter().filter(|right| granted.iter().any(|granted| granted == *right));
-            Ok(Checked { version: format!("{kind} {version}"), may: may.map(|right| (*right).to_owned()).collect() })
+            let too_much = TOO_MUCH.iter().filter(|right| granted.iter().any(|granted| granted == *right));
+            let mut may: Vec<String> = too_much.map(|right| (*right).to_owned()).collect();
+            let own: Vec<String> = sqlx::query_scalar(OWN).fetch_all(connection).await?;
+            may.extend(own.iter().map(|schema| reads_tidings(schema)));
+            Ok(Checked { version: format!("{kind} {version}"), may })
         })
     }
 }

@@ -18,8 +18,9 @@ use sqlx::{
     Statement as _, Type, TypeInfo, ValueRef,
 };
 
+use super::failure::ROW_BYTES;
 use super::found::{Unfit, instant, integer, json, local, real, short_real, text};
-use super::server::{Checked, Server};
+use super::server::{Checked, Server, reads_tidings};
 use super::statement::Statement;
 
 /// Seconds from 1970 to 2000, from where PostgreSQL counts.
@@ -36,6 +37,14 @@ const TABLES: &str = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.o
     WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
     AND n.nspname NOT LIKE 'pg\\_t%' AND has_schema_privilege(n.oid, 'USAGE') \
     AND (has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE'))";
+
+/// Where tables of a Tidings server are that the role can read.
+const OWN: &str = "SELECT c.relnamespace::regnamespace::text FROM pg_class c \
+    WHERE c.relname IN ('inbox_item', 'rule_run') AND c.relkind = 'r' AND has_schema_privilege(c.relnamespace, 'USAGE') \
+    AND has_table_privilege(c.oid, 'SELECT') GROUP BY 1 HAVING count(*) = 2 ORDER BY 1 LIMIT 3";
+
+/// What the source says of a row that is too large, before its length.
+const TOO_LARGE: &str = "tidings: a row of ";
 
 /// How long a connection is kept that nobody uses: opening one costs the server more than most scans do.
 const KEPT: Duration = Duration::from_mins(1);
@@ -54,6 +63,19 @@ impl Postgres {
             .extra_float_digits(None)
             .disable_statement_logging();
         Ok(Self { options, spare: Mutex::default() })
+    }
+
+    /// Whether a URL names this database and this user.
+    pub fn is_over(&self, database: &str) -> bool {
+        if !["postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme)) {
+            return false;
+        }
+        let Ok(other) = PgConnectOptions::from_str(database) else { return false };
+        let place = |of: &PgConnectOptions| {
+            let (host, user) = (of.get_host().to_owned(), of.get_username().to_owned());
+            (host, of.get_port(), of.get_socket().cloned(), of.get_database().map(ToOwned::to_owned), user)
+        };
+        place(&self.options) == place(&other)
     }
 }
 
@@ -113,6 +135,19 @@ impl Server for Postgres {
         })
     }
 
+    /// The cast of a text that is no boolean fails, and the source says so in place of the row.
+    fn bounded(statement: &Statement, _: &[String], _: usize) -> Vec<Statement> {
+        let before = format!(
+            "SELECT CASE WHEN octet_length(ROW(t.*)::text) > {ROW_BYTES} \
+             THEN ('{TOO_LARGE}' || octet_length(ROW(t.*)::text))::boolean END, t.* FROM (\n"
+        );
+        vec![statement.between(&before, "\n) AS t")]
+    }
+
+    fn is_row_too_large(cause: &sqlx::Error) -> bool {
+        cause.as_database_error().is_some_and(|said| said.message().contains(TOO_LARGE))
+    }
+
     fn rows<'a>(
         connection: &'a mut PgConnection,
         statement: &'a Statement,
@@ -149,9 +184,11 @@ impl Server for Postgres {
                 if writable > 0 {
                     may.push(format!("write to {writable} tables or views"));
                 }
-                let roles: Vec<String> = sqlx::query_scalar(ROLES).fetch_all(connection).await?;
+                let roles: Vec<String> = sqlx::query_scalar(ROLES).fetch_all(&mut *connection).await?;
                 may.extend(roles.into_iter().map(|role| format!("do what {role} may")));
             }
+            let own: Vec<String> = sqlx::query_scalar(OWN).fetch_all(connection).await?;
+            may.extend(own.iter().map(|schema| reads_tidings(schema)));
             Ok(Checked { version: format!("PostgreSQL {version}"), may })
         })
     }

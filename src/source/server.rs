@@ -9,11 +9,11 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use sqlx::Connection;
 use tokio::runtime::Handle as Runtime;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::found::Unfit;
+use super::places::Place;
 use super::statement::Statement;
 
 /// How long the end of what was given up is waited for.
@@ -25,6 +25,11 @@ pub struct Checked {
     pub version: String,
     /// In the source's own words: rights that should be taken away from whoever scans.
     pub may: Vec<String>,
+}
+
+/// What is said of a source that can read what a Tidings server keeps of all its tenants.
+pub fn reads_tidings(place: &str) -> String {
+    format!("read the tables of a Tidings server in {place}")
 }
 
 /// Opens connections, and speaks by them.
@@ -60,6 +65,17 @@ pub trait Server: Send + Sync + 'static {
         statement: &'a Statement,
     ) -> BoxFuture<'a, sqlx::Result<Vec<String>>>;
 
+    /// The statement as a subquery, which only a SELECT can be, in a SELECT of its rows with one column before theirs. The source
+    /// fails rather than send a row of more than [`super::failure::ROW_BYTES`] as text. The first of these that the source can read
+    /// is run.
+    ///
+    /// This holds for a statement that the source has prepared by itself before: its parentheses are balanced and its texts and
+    /// comments end, so that nothing in it closes the subquery.
+    fn bounded(statement: &Statement, columns: &[String], limit: usize) -> Vec<Statement>;
+
+    /// Whether a bounded statement failed for the size of a row.
+    fn is_row_too_large(cause: &sqlx::Error) -> bool;
+
     /// Runs it, as it was prepared.
     fn rows<'a>(
         connection: &'a mut Self::Connection,
@@ -76,7 +92,7 @@ pub trait Server: Send + Sync + 'static {
 pub struct Lent<S: Server> {
     server: Arc<S>,
     opened: Option<Opened<S>>,
-    permit: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
 }
 
 struct Opened<S: Server> {
@@ -86,8 +102,8 @@ struct Opened<S: Server> {
 }
 
 impl<S: Server> Lent<S> {
-    pub fn new(server: Arc<S>, connection: S::Connection, handle: S::Handle, permit: OwnedSemaphorePermit) -> Self {
-        Self { server, opened: Some(Opened { connection, handle, is_busy: false }), permit: Some(permit) }
+    pub fn new(server: Arc<S>, connection: S::Connection, handle: S::Handle, place: Place) -> Self {
+        Self { server, opened: Some(Opened { connection, handle, is_busy: false }), place: Some(place) }
     }
 
     /// The connection, to be asked something; see [`Self::answered`].
@@ -108,7 +124,7 @@ impl<S: Server> Lent<S> {
 impl<S: Server> Drop for Lent<S> {
     fn drop(&mut self) {
         let (Some(opened), Ok(runtime)) = (self.opened.take(), Runtime::try_current()) else { return };
-        let (server, permit) = (self.server.clone(), self.permit.take());
+        let (server, place) = (self.server.clone(), self.place.take());
         runtime.spawn(async move {
             let Opened { connection, handle, is_busy } = opened;
             let ended = async {
@@ -121,7 +137,7 @@ impl<S: Server> Drop for Lent<S> {
                 let _ = connection.close().await;
             };
             let _ = timeout(GIVEN_UP_WITHIN, ended).await;
-            drop(permit);
+            drop(place);
         });
     }
 }

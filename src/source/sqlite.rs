@@ -1,119 +1,247 @@
-//! SQLite: a file of somebody else's, which is only read.
+//! SQLite: a file that scans only read.
+//!
+//! SQLite runs inside this process and knows no roles, so each connection is confined before a statement reaches it: the file is
+//! opened read-only, an authorizer lets a statement read tables and call functions and nothing else, and limits bound what it may
+//! make. SQLite itself decides how many statements a text holds, which parameters it has and what it does; nothing here reads SQL.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Error, OpenFlags, Row, Statement};
 use serde_json::Value;
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Executor, Row, Statement as _, TypeInfo, ValueRef};
+use sqlx::sqlite::SqliteConnectOptions;
 
-use super::found::{Unfit, integer, real, text};
-use super::server::{Checked, Server};
-use super::statement::Statement;
+use super::failure::{Failure, ROW_BYTES};
+use super::found::{Found, Gathering, Unfit, integer, real, text};
+use super::server::{Checked, reads_tidings};
+use super::statement::{NO_OTHERS, ONE_ALONE};
 
-/// After how many steps of its machine it looks whether it is to go on: some microseconds.
+/// SQLite asks after this many steps of its machine, a few microseconds, whether a scan goes on.
 const STEPS: i32 = 1_000;
 
-/// Rows that are read ahead of whoever takes them.
-const AHEAD: usize = 4;
+/// What one call of a function or operator may take is bounded by these: SQLite interrupts a statement between its steps only, and
+/// `instr` or `LIKE` over long values is a single step.
+const LIMITS: [(Limit, i32); 8] = [
+    (Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES.cast_signed()),
+    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),
+    (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 10),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
+
+/// Functions that reach beyond the file, in builds of SQLite that have them.
+const REFUSED_FUNCTIONS: [&str; 6] =
+    ["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_log"];
 
 #[derive(Debug)]
 pub struct Sqlite {
-    options: SqliteConnectOptions,
+    path: PathBuf,
+}
+
+/// What to ask, by a thread that owns it.
+pub struct Question {
+    pub sql: String,
+    pub now: DateTime<Utc>,
+    pub since: DateTime<Utc>,
+    /// The most rows.
+    pub limit: usize,
+}
+
+/// How long a scan may go on: until an instant, or until its caller has gone.
+#[derive(Clone)]
+pub struct Patience {
+    pub until: Instant,
+    pub is_over: Arc<AtomicBool>,
+}
+
+impl Patience {
+    fn ends(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
 }
 
 impl Sqlite {
-    pub fn new(url: &str, timeout: Duration) -> sqlx::Result<Self> {
-        let options = SqliteConnectOptions::from_str(url)?
-            .read_only(true)
-            .create_if_missing(false)
-            .busy_timeout(timeout)
-            .pragma("query_only", "on")
-            .pragma("trusted_schema", "off")
-            .row_buffer_size(AHEAD)
-            .disable_statement_logging();
-        Ok(Self { options })
+    /// The URL's path. Parameters other than `mode` have no use here: the file is always opened read-only.
+    pub fn new(url: &str) -> sqlx::Result<Self> {
+        let refused = |why: &str| sqlx::Error::Configuration(why.to_owned().into());
+        let options = SqliteConnectOptions::from_str(url)?;
+        let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
+        if !["", "mode=ro", "mode=rw", "mode=rwc"].contains(&parameters) {
+            return Err(refused("a source takes no parameter but `mode`"));
+        }
+        // A path that begins with `file:` would be a URI to SQLite, with parameters of its own.
+        let path = std::path::absolute(options.get_filename()).map_err(sqlx::Error::Io)?;
+        if url.ends_with(":memory:") {
+            return Err(refused("a source is a file"));
+        }
+        Ok(Self { path })
+    }
+
+    /// Whether this is the file of a URL, by whatever path.
+    pub fn is_over(&self, database: &str) -> bool {
+        if !database.starts_with("sqlite:") {
+            return false;
+        }
+        let Ok(options) = SqliteConnectOptions::from_str(database) else { return false };
+        match (file_of(&self.path), file_of(options.get_filename())) {
+            (Some(file), Some(own)) => file == own,
+            _ => false,
+        }
+    }
+
+    /// What a statement finds. Blocks.
+    pub fn scan(&self, question: &Question, patience: &Patience) -> Result<Found, Failure> {
+        let connection = self.open(patience).map_err(Failure::in_short)?;
+        let statement = prepare(&connection, &question.sql)?;
+        gather(statement, question)
+    }
+
+    /// How SQLite would go about it: the last column of each row is its words. Blocks.
+    pub fn plan(&self, question: &Question, patience: &Patience) -> Result<Found, Failure> {
+        let connection = self.open(patience).map_err(Failure::in_short)?;
+        prepare(&connection, &question.sql)?;
+        let explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", question.sql))?;
+        gather(explained, question)
+    }
+
+    /// Whether the file can be read, and what it is. Blocks.
+    pub fn check(&self, patience: &Patience) -> Result<Checked, Failure> {
+        let connection = self.open(patience)?;
+        let of_tidings =
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('inbox_item', 'rule_run')";
+        let tables: i64 = connection.query_row(of_tidings, [], |row| row.get(0))?;
+        let may = if tables == 2 { vec![reads_tidings("this file")] } else { Vec::new() };
+        Ok(Checked { version: format!("SQLite {}", rusqlite::version()), may })
+    }
+
+    /// A connection that can read this file's tables and do nothing else.
+    fn open(&self, patience: &Patience) -> Result<Connection, Failure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        let left = patience.until.saturating_duration_since(Instant::now());
+        connection.busy_timeout(left.max(Duration::from_millis(1)))?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+        connection.pragma_update(None, "query_only", true)?;
+        // Reads the file, which opening it does not.
+        connection.pragma_query(None, "schema_version", |_| Ok(()))?;
+        // SQLite declares the tables of these functions when a statement first names them, and asks the authorizer about it as about
+        // a write. All other functions that are tables stay undeclared.
+        drop(connection.prepare("SELECT 1 FROM json_each('[]'), json_tree('[]')")?);
+        for (limit, most) in LIMITS {
+            connection.set_limit(limit, most)?;
+        }
+        let patience = patience.clone();
+        connection.progress_handler(STEPS, Some(move || patience.ends()))?;
+        connection.authorizer(Some(authorize))?;
+        Ok(connection)
     }
 }
 
-impl Server for Sqlite {
-    type Connection = SqliteConnection;
-    /// Whether it is to stop.
-    type Handle = Arc<AtomicBool>;
-    type Row = SqliteRow;
-    const EXPLAIN: &'static str = "EXPLAIN QUERY PLAN ";
+/// What tells a file from all others: its device and number, so that links do not hide it.
+#[cfg(unix)]
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
 
-    async fn open(&self) -> sqlx::Result<SqliteConnection> {
-        self.options.connect().await
-    }
+#[cfg(not(unix))]
+fn file_of(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok()
+}
 
-    async fn begin(connection: &mut SqliteConnection, allowed: Duration) -> sqlx::Result<Arc<AtomicBool>> {
-        let stops = Arc::<AtomicBool>::default();
-        let (is_stopped, until) = (stops.clone(), Instant::now() + allowed);
-        connection
-            .lock_handle()
-            .await?
-            .set_progress_handler(STEPS, move || !is_stopped.load(Ordering::Relaxed) && Instant::now() < until);
-        Ok(stops)
-    }
-
-    async fn cancel(&self, stops: Arc<AtomicBool>) -> sqlx::Result<()> {
-        stops.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn columns<'a>(
-        connection: &'a mut SqliteConnection,
-        statement: &'a Statement,
-    ) -> BoxFuture<'a, sqlx::Result<Vec<String>>> {
-        Box::pin(async move {
-            let sql = sqlx::SqlSafeStr::into_sql_str(AssertSqlSafe(statement.sql.clone()));
-            let prepared = connection.prepare_with(sql, &[]).await?;
-            Ok(prepared.columns().iter().map(|column| column.name().to_owned()).collect())
-        })
-    }
-
-    /// As `datetime('now')` writes it, whose fractions are cut off.
-    fn rows<'a>(
-        connection: &'a mut SqliteConnection,
-        statement: &'a Statement,
-        instants: &[DateTime<Utc>],
-    ) -> BoxStream<'a, sqlx::Result<SqliteRow>> {
-        let mut arguments = SqliteArguments::default();
-        for instant in instants {
-            arguments.add(instant.format("%Y-%m-%d %H:%M:%S").to_string()).expect("a text can be written");
+/// What a statement may do, as SQLite asks while it prepares one: read tables and views of the file, and call functions.
+///
+/// `PRAGMA` is refused as a statement and behind table-valued functions such as `pragma_database_list`, which prepare one.
+fn authorize(asked: AuthContext<'_>) -> Authorization {
+    let is_let = match asked.action {
+        AuthAction::Select | AuthAction::Recursive => true,
+        AuthAction::Read { .. } => matches!(asked.database_name, None | Some("main")),
+        AuthAction::Function { function_name } => {
+            !REFUSED_FUNCTIONS.iter().any(|refused| refused.eq_ignore_ascii_case(function_name))
         }
-        sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
-    }
+        _ => false,
+    };
+    if is_let { Authorization::Allow } else { Authorization::Deny }
+}
 
-    fn value(row: &SqliteRow, index: usize) -> Result<Value, Unfit> {
-        let value = row.try_get_raw(index).map_err(|_| Unfit::Broken)?;
-        if value.is_null() {
-            return Ok(Value::Null);
+/// One statement that reads rows and has no parameters but `:now` and `:since`.
+fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<Statement<'a>, Failure> {
+    let statement = connection.prepare(sql)?;
+    if statement.column_count() == 0 || statement.is_explain() != 0 || !statement.readonly() {
+        return Err(Failure::refused("a scan is one SELECT, and this is none", None));
+    }
+    for number in 1..=statement.parameter_count() {
+        match statement.parameter_name(number) {
+            Some(":now" | ":since") => {}
+            name => {
+                let place = name.and_then(|name| sql.find(name)).map(|at| sql[..at].chars().count() + 1);
+                return Err(Failure::refused(NO_OTHERS, place));
+            }
         }
-        let declared = row.columns().get(index).map_or("", |column| column.type_info().name());
-        Ok(match value.type_info().name() {
-            "INTEGER" => match row.try_get_unchecked::<i64, _>(index).map_err(|_| Unfit::Broken)? {
-                number @ (0 | 1) if declared == "BOOLEAN" => (number == 1).into(),
-                number => integer(number),
-            },
-            "REAL" => real(row.try_get_unchecked(index).map_err(|_| Unfit::Broken)?),
-            "TEXT" => text(row.try_get_unchecked::<&[u8], _>(index).map_err(|_| Unfit::Broken)?)?,
-            other => return Err(Unfit::Type(other.to_lowercase())),
-        })
     }
+    Ok(statement)
+}
 
-    fn check(connection: &mut SqliteConnection) -> BoxFuture<'_, sqlx::Result<Checked>> {
-        Box::pin(async move {
-            // Reads the file, which opening it does not.
-            let _: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut *connection).await?;
-            let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(connection).await?;
-            Ok(Checked { version: format!("SQLite {version}"), may: Vec::new() })
+fn gather(mut statement: Statement<'_>, question: &Question) -> Result<Found, Failure> {
+    let columns: Vec<String> = statement.column_names().into_iter().map(ToOwned::to_owned).collect();
+    let booleans: Vec<bool> = statement
+        .columns()
+        .iter()
+        .map(|column| {
+            column.decl_type().is_some_and(|declared| ["BOOLEAN", "BOOL"].contains(&&*declared.to_uppercase()))
         })
+        .collect();
+    // As `datetime('now')` writes it, whose fractions are cut off.
+    let written = |instant: DateTime<Utc>| instant.format("%Y-%m-%d %H:%M:%S").to_string();
+    for (name, instant) in [(":now", question.now), (":since", question.since)] {
+        if let Some(number) = statement.parameter_index(name)? {
+            statement.raw_bind_parameter(number, written(instant))?;
+        }
+    }
+    let mut gathering = Gathering::of(columns, question.limit)?;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next().map_err(|cause| Failure::from(cause).without_values())? {
+        if !gathering.takes(|index| value(row, index, booleans[index]))? {
+            break;
+        }
+    }
+    Ok(gathering.end())
+}
+
+fn value(row: &Row<'_>, index: usize, is_boolean: bool) -> Result<Value, Unfit> {
+    Ok(match row.get_ref(index).map_err(|_| Unfit::Broken)? {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number @ (0 | 1)) if is_boolean => (number == 1).into(),
+        ValueRef::Integer(number) => integer(number),
+        ValueRef::Real(number) => real(number),
+        ValueRef::Text(bytes) => text(bytes)?,
+        ValueRef::Blob(_) => return Err(Unfit::Type("blob".into())),
+    })
+}
+
+impl From<Error> for Failure {
+    fn from(cause: Error) -> Self {
+        match cause {
+            Error::MultipleStatement => Self::refused(ONE_ALONE, None),
+            Error::SqlInputError { error, msg, sql, offset } => {
+                let before = usize::try_from(offset).ok().and_then(|offset| sql.get(..offset));
+                Self { position: before.map(|before| before.chars().count() + 1), ..Self::of_sqlite(error, msg) }
+            }
+            Error::SqliteFailure(error, message) => Self::of_sqlite(error, message.unwrap_or_default()),
+            other => Self::failed(other.to_string()),
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! What somebody wrote, as it is sent: one statement, whose parameters are placeholders of the driver's.
+//! A rule's SQL for PostgreSQL and MySQL: `:now` and `:since` become the driver's placeholders.
 //!
-//! What a statement may do is decided by the source: its role, and a transaction that is read-only. Here is looked at what these do
-//! not see: a second statement on SQLite, which has no roles, and what MySQL does in spite of both.
+//! This reading of the text is for convenience, and an early answer to mistakes. Where a source reads a text otherwise, a parameter
+//! stands in the wrong place, and that is all. What a statement may do is decided by the source: it prepares one statement, reads it
+//! as a subquery, which only a SELECT can be, and runs it in a read-only transaction under its role (`Server::bounded`).
 
 use super::failure::Failure;
 
@@ -21,8 +22,11 @@ pub enum Parameter {
     Since,
 }
 
+pub const ONE_ALONE: &str = "only one statement may be run";
+pub const NO_OTHERS: &str = "the parameters are :now and :since, and no others";
+
 /// One statement.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Statement {
     /// With placeholders.
     pub sql: String,
@@ -38,27 +42,19 @@ pub struct Statement {
 const BEGINS: [&str; 4] = ["select", "with", "values", "table"];
 
 impl Statement {
-    /// Reads what was written for a kind of source.
+    /// Reads what was written for PostgreSQL or MySQL; SQLite binds parameters by their names.
     ///
-    /// Fails where it is no single statement that could be a SELECT, or has parameters that there are not.
+    /// Fails where it plainly is no single SELECT, or has parameters that there are not.
     pub fn read(kind: Kind, written: &str) -> Result<Self, Failure> {
         Reader::new(kind, written).read()
     }
 
-    /// The same with words before it.
-    pub fn after(mut self, words: &str) -> Self {
-        let many = words.chars().count();
-        for (place, _) in &mut self.shifts {
-            *place += many;
-        }
-        self.shifts.insert(0, (many, many.cast_signed()));
-        self.sql.insert_str(0, words);
-        self
-    }
-
-    /// Words of our own.
-    pub fn own(sql: impl Into<String>) -> Self {
-        Self { sql: sql.into(), parameters: Vec::new(), shifts: Vec::new(), length: 0 }
+    /// The same with words before and after it.
+    pub fn between(&self, before: &str, after: &str) -> Self {
+        let many = before.chars().count();
+        let mut shifts = vec![(many, many.cast_signed())];
+        shifts.extend(self.shifts.iter().map(|(place, by)| (place + many, *by)));
+        Self { sql: [before, &self.sql, after].concat(), shifts, ..self.clone() }
     }
 
     /// Which character was written where the source sees this one; the first is 1 for both.
@@ -82,15 +78,12 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(kind: Kind, written: &'a str) -> Self {
-        let statement = Statement { length: written.chars().count(), ..Statement::own(String::new()) };
+        let length = written.chars().count();
+        let statement = Statement { sql: String::new(), parameters: Vec::new(), shifts: Vec::new(), length };
         Self { kind, written, at: 0, statement, words: Vec::new(), has_ended: false }
     }
 
     fn read(mut self) -> Result<Statement, Failure> {
-        if let Some(at) = self.written.find('\0') {
-            self.at = at;
-            return Err(self.refused("a statement has no NUL"));
-        }
         while let Some(first) = self.rest().chars().next() {
             let comment = self.comment()?;
             if comment > 0 || first.is_whitespace() {
@@ -98,7 +91,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if self.has_ended {
-                return Err(self.refused("only one statement may be run"));
+                return Err(self.refused(ONE_ALONE));
             }
             match self.quoted() {
                 0 => self.piece(first)?,
@@ -161,13 +154,11 @@ impl<'a> Reader<'a> {
     /// How long what stands in quotes here is, with the quotes.
     fn quoted(&self) -> usize {
         let rest = self.rest();
-        let (is_postgres, is_mysql, is_sqlite) =
-            (self.kind == Kind::Postgres, self.kind == Kind::MySql, self.kind == Kind::Sqlite);
+        let (is_postgres, is_mysql) = (self.kind == Kind::Postgres, self.kind == Kind::MySql);
         match rest.chars().next() {
             Some('\'') => until(rest, '\'', is_mysql || (is_postgres && self.is_escaped())),
             Some('"') => until(rest, '"', is_mysql),
             Some('`') if !is_postgres => until(rest, '`', false),
-            Some('[') if is_sqlite => rest.find(']').map_or(rest.len(), |end| end + 1),
             Some('$') if is_postgres => dollar(rest).unwrap_or(0),
             _ => 0,
         }
@@ -189,17 +180,12 @@ impl<'a> Reader<'a> {
             }
             (':', Some(':' | '=')) => self.take(2),
             (':', Some(begin)) if is_part(begin) && !begin.is_ascii_digit() => return self.parameter(),
-            ('?', _) if self.kind != Kind::Postgres => return Err(self.placeholder()),
-            ('$', Some(next)) if self.kind != Kind::MySql && is_part(next) => return Err(self.placeholder()),
-            ('@' | '#', Some(next)) if self.kind == Kind::Sqlite && is_part(next) => return Err(self.placeholder()),
+            ('?', _) if self.kind == Kind::MySql => return Err(self.refused(NO_OTHERS)),
+            ('$', Some(next)) if self.kind == Kind::Postgres && is_part(next) => return Err(self.refused(NO_OTHERS)),
             _ if is_part(first) => return self.word(),
             _ => self.take(first.len_utf8()),
         }
         Ok(())
-    }
-
-    fn placeholder(&self) -> Failure {
-        self.refused("the parameters are :now and :since, and no others")
     }
 
     fn parameter(&mut self) -> Result<(), Failure> {
@@ -221,10 +207,9 @@ impl<'a> Reader<'a> {
             }
         };
         let placeholder = match self.kind {
-            Kind::Postgres => format!("${number}"),
             // A bare one would be text, of which an interval cannot be taken.
             Kind::MySql => "CAST(? AS DATETIME(6))".into(),
-            Kind::Sqlite => format!("?{number}"),
+            _ => format!("${number}"),
         };
         self.statement.sql.push_str(&placeholder);
         let by = placeholder.len().cast_signed() - (name.len() + 1).cast_signed();

@@ -1,5 +1,7 @@
 //! What the fields of a template hold, by the kind that their names begin with.
 
+use crate::text::{characters, closed, cut, is_visible};
+
 /// What a kind of field holds.
 struct Holds {
     kind: &'static str,
@@ -36,15 +38,14 @@ pub fn fitted(name: &str, value: &str) -> String {
     let line = line.collect::<Vec<_>>().join(" ");
     let kind = name.trim_end_matches(|of: char| of.is_ascii_digit());
     let holds = KINDS.iter().find(|of| of.kind == kind);
-    if line.is_empty() {
+    if !is_visible(&line) {
         return holds.map_or("-", |of| of.nothing).to_owned();
     }
+    let line = closed(&line).into_owned();
     let Some(holds) = holds else { return line };
     // A name may be twice as long in Latin letters.
     let many = if kind == "name" && line.is_ascii() { 2 * holds.characters } else { holds.characters };
-    if line.chars().nth(many).is_none() {
-        return line;
-    }
-    let kept = many - holds.mark.chars().count();
-    line.chars().take(kept).chain(holds.mark.chars()).collect()
+    let fitting = cut(&line, many, holds.mark, characters);
+    // Where the first character of people is longer than the kind holds, and there is no mark.
+    if fitting.is_empty() { holds.nothing.to_owned() } else { fitting }
 }

@@ -17,6 +17,7 @@ use crate::clock::Millis;
 use crate::config::WeChatConfig;
 use crate::egress::{Answer, Egress};
 use crate::error::{Error, Result};
+use crate::text::{closed, first_bytes, masked, one_line};
 pub use errcode::Verdict;
 pub use field::fitted;
 
@@ -91,7 +92,7 @@ impl Failure {
 
     /// Without something that WeChat may have repeated.
     fn without(mut self, secret: &str) -> Self {
-        self.told = self.told.replace(secret, "…");
+        self.told = masked(&self.told, secret);
         self
     }
 }
@@ -175,8 +176,8 @@ fn read(answer: &Answer) -> Result<Said, Failure> {
     let code = said.errcode.unwrap_or_default();
     match errcode::verdict(code) {
         Some(verdict) => {
-            let line = said.errmsg.replace(char::is_control, " ");
-            let told = format!("WeChat answered {code}: {}", &line[..line.floor_char_boundary(TOLD_BYTES)]);
+            let line = first_bytes(&closed(&one_line(&said.errmsg)), TOLD_BYTES);
+            let told = format!("WeChat answered {code}: {line}");
             Err(Failure::of(verdict, status, told))
         }
         None => Ok(said),

@@ -49,6 +49,15 @@ fn a_value_fits_its_field() {
         ("thing1", "Your order is on its", "Your order is on its"),
         ("thing12", "Your order is on its way", "Your order is on it…"),
         ("thing2", "您的订单已经发货请注意查收谢谢您的支持与信任", "您的订单已经发货请注意查收谢谢您的支持…"),
+        (
+            "thing2",
+            "Our 👨\u{200D}👩\u{200D}👧 and their 👨\u{200D}👩\u{200D}👧",
+            "Our 👨\u{200D}👩\u{200D}👧 and their…",
+        ),
+        ("phrase3", "已经👨\u{200D}👩\u{200D}👧", "已经"),
+        ("phrase3", "👨\u{200D}👩\u{200D}👧\u{200D}👦", "无"),
+        ("thing4", "\u{200B}\u{202E}", "-"),
+        ("thing4", "a\u{202E}b", "a\u{202E}b\u{202C}"),
         ("thing3", " two\r\n lines\t\u{7}", "two lines"),
         ("thing4", "", "-"),
         ("thing4", " \n ", "-"),
@@ -76,7 +85,7 @@ fn a_value_fits_its_field() {
 
 /// An answer of HTTP that went well.
 fn answer(text: &str) -> Answer {
-    Answer { status: 200, body: text.as_bytes().to_vec(), retry_after: None }
+    Answer { status: 200, body: text.as_bytes().to_vec(), retry_after: None, is_private: false }
 }
 
 #[test]

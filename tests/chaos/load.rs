@@ -204,6 +204,8 @@ impl Load {
             let query = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
             must(&admin, query, json!({ "input": input })).await;
         }
+        let query = "mutation { saveTargetType(code: \"doc\", subscriptionPolicy: OPEN) { code } }";
+        must(&admin, query, json!({})).await;
         let everybody: Vec<Person> = self.everybody().collect();
         for some in everybody.chunks(500) {
             let inputs: Vec<Value> = some.iter().map(|person| json!({ "id": name(*person) })).collect();

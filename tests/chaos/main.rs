@@ -9,6 +9,7 @@
 
 mod arena;
 mod client;
+mod failover;
 mod ledger;
 mod listener;
 mod load;
@@ -16,6 +17,7 @@ mod report;
 mod scenario;
 #[expect(dead_code, reason = "tests/it uses all of it")]
 mod support;
+mod switch;
 mod verdict;
 
 use std::panic::AssertUnwindSafe;
@@ -27,6 +29,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use arena::{Arena, Disk};
+use failover::{Counts, Failover};
 use report::Report;
 use scenario::{Form, Scenario};
 use support::Kind;
@@ -75,6 +78,10 @@ fn main() -> ExitCode {
             all_is_well = false;
         }
     }
+    println!("\n{}", Counts::head());
+    for kind in KINDS {
+        all_is_well &= fail_over(kind, &choice);
+    }
     if all_is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -109,6 +116,27 @@ fn play_all(kind: Kind, choice: &Choice) -> Vec<Option<Report>> {
     })
 }
 
+/// All failovers that were asked for on a kind of database; whether they are as they should be.
+fn fail_over(kind: Kind, choice: &Choice) -> bool {
+    let runtime = Runtime::new().expect("there is room for threads");
+    let mut is_well = true;
+    for failover in Failover::ALL.into_iter().filter(|failover| choice.has_failover(*failover, kind)) {
+        let played = AssertUnwindSafe(failover.play(kind)).catch_unwind();
+        match runtime.block_on(async { timeout(SCENARIO_WITHIN, played).await }) {
+            Ok(Ok(Some(counts))) => {
+                println!("{}", counts.row(failover, kind));
+                is_well &= counts.is_clean();
+            }
+            Ok(Ok(None)) => {}
+            _ => {
+                println!("BROKEN OFF: {} on {kind:?}", failover.name());
+                is_well = false;
+            }
+        }
+    }
+    is_well
+}
+
 impl Choice {
     fn form(&self) -> &'static Form {
         if self.is_long { &Form::LONG } else { &Form::SHORT }
@@ -116,7 +144,15 @@ impl Choice {
 
     /// Whether all words are about the scenario or the database.
     fn has(&self, scenario: Scenario, kind: Kind) -> bool {
-        let about = format!("{} {kind:?} {}", scenario.name(), report::database(kind)).to_lowercase();
-        scenario.is_for(kind) && self.words.iter().all(|word| about.contains(word.as_str()))
+        scenario.is_for(kind) && self.is_about(scenario.name(), kind)
+    }
+
+    fn has_failover(&self, failover: Failover, kind: Kind) -> bool {
+        failover.is_for(kind) && self.is_about(failover.name(), kind)
+    }
+
+    fn is_about(&self, name: &str, kind: Kind) -> bool {
+        let about = format!("{name} {kind:?} {}", report::database(kind)).to_lowercase();
+        self.words.iter().all(|word| about.contains(word.as_str()))
     }
 }

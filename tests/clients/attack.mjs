@@ -108,7 +108,7 @@ async function fill(receiver, many, content) {
 try {
   for (const tenant of ['acme', 'globex']) {
     const admin = token(tenant, 'operator', 'admin');
-    await server.ask(admin, 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } }');
+    await server.ask(admin, 'mutation { saveMessageType(input: { code: "news", title: "News", usersMaySend: true }) { code } saveTargetType(code: "doc", subscriptionPolicy: OPEN) { code } }');
   }
   await server.ask(token('globex', 'shop', 'service'), SEND, { i: [{ message: { type: 'news', receiver: 'honest', content: { title: 'hello' } } }] });
 

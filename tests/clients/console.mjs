@@ -1,30 +1,43 @@
-// The console in a real browser, headless Chromium, with the network shut but for the servers here: it asks nobody else, keeps to its
-// policy, runs what is prepared, in the demo and in a tenant that is new, and receives what is sent. `CHROMIUM` names another browser
-// than Debian's.
+// The console in a real browser, headless Chromium, with the network shut except for the servers here: it asks no other server, keeps to
+// its policy, runs nothing by itself, opens without a mutation, and its examples leave what a tenant has as it is. `CHROMIUM` names
+// another browser than Debian's.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 
 import { chromium } from 'playwright-core';
 
-import { Server, start, token } from './server.mjs';
+import { start } from './server.mjs';
 
-const TABS = {
+const FIRST = 'MessageTypes';
+
+/** The examples, by who may run them. */
+const EXAMPLES = {
   operator: [
-    'DefineTypes', 'AnnounceToEveryone', 'FillGroup', 'AnnounceToGroup', 'Remind', 'Schedule', 'Statistics', 'Amend', 'Retract',
-    'LookIntoInbox', 'SaveRule', 'ReportRows', 'Rules', 'ResumeRule',
+    'SentNotifications', 'InboxOfUser', 'Rules', 'SaveMessageType', 'FillGroup', 'AnnounceToGroup', 'Remind', 'Amend', 'Retract',
+    'SaveRule', 'ReportRows', 'ResumeRule',
   ],
-  user: ['MyOverview', 'MyInbox', 'LiveItems', 'LiveOverview', 'MarkAllRead', 'Preferences', 'Subscribe'],
+  user: ['MyOverview', 'MyInbox', 'LiveItems', 'LiveOverview', 'MarkRead', 'Preferences', 'Subscribe'],
 };
+
+/** Examples that a tenant may refuse: they name a notification that nobody has sent, or an action that only the backend may subscribe to. */
+const MAY_BE_REFUSED = ['Amend', 'Retract', 'Subscribe'];
+
+/** `CONSOLE_DIST` names a folder that the page is taken from, without the binary being built again. */
+const DIST = process.env.CONSOLE_DIST && resolve(process.env.CONSOLE_DIST);
 
 const server = await start();
 const origin = new URL(server.url).origin;
-const fresh = await Server.start({ TIDINGS_NO_UI: '1' });
-const hosts = [new URL(origin).host, `127.0.0.1:${fresh.port}`];
+const { host } = new URL(origin);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: [
     '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
+    // A page that no server has sent may open no socket otherwise.
+    ...(DIST ? ['--disable-features=LocalNetworkAccessChecks'] : []),
   ],
 });
 
@@ -32,7 +45,20 @@ const browser = await chromium.launch({
 const foreign = [];
 const complaints = [];
 
-const isOwn = (url) => ['http:', 'ws:'].includes(url.protocol) && hosts.includes(url.host);
+const isOwn = (url) => ['http:', 'ws:'].includes(url.protocol) && url.host === host;
+
+/** Of assets from there. */
+const TYPES = { css: 'text/css', js: 'text/javascript', ttf: 'font/ttf' };
+
+async function fromDist(route) {
+  const { pathname } = new URL(route.request().url());
+  const name = pathname.slice('/console/'.length);
+  if (name) return route.fulfill({ body: gunzipSync(await readFile(`${DIST}/${name}.gz`)), contentType: TYPES[name.split('.').at(-1)] });
+  const { headers } = await fetch(`${origin}/console`);
+  const nonce = headers.get('content-security-policy').match(/'nonce-([^']+)'/)[1];
+  const page = (await readFile(`${DIST}/index.html`, 'utf8')).replaceAll('{nonce}', nonce);
+  return route.fulfill({ headers: Object.fromEntries(headers), body: page });
+}
 
 /** A window of its own, whose requests to others are refused and noted. */
 async function open(address) {
@@ -41,10 +67,22 @@ async function open(address) {
     foreign.push(route.request().url());
     return route.abort();
   });
+  if (DIST) await context.route((url) => /^\/console(\/|$)/.test(url.pathname), fromDist);
   await context.addInitScript(() => addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
     console.error(`policy violated: ${violatedDirective} ${blockedURI}`);
   }));
   const page = await context.newPage();
+  // The operations that the page has asked for over HTTP, by name.
+  page.asked = [];
+  page.on('request', (request) => {
+    // Not those of the desk, from which a test comes.
+    if (request.method() !== 'POST' || !page.url().startsWith(`${origin}/console`)) return;
+    const { query, operationName } = request.postDataJSON();
+    // GraphiQL reads the schema.
+    if (!query.includes('__schema')) page.asked.push(operationName);
+  });
+  page.sockets = 0;
+  page.on('websocket', () => page.sockets++);
   page.on('websocket', (socket) => isOwn(new URL(socket.url())) || foreign.push(socket.url()));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(String(error)));
@@ -56,25 +94,38 @@ const tab = (page, name) => page.locator(`.graphiql-tab-button[title="${name}"]`
 const shows = (page, text) => page.locator('.graphiql-response').filter({ hasText: text }).waitFor();
 const stands = (page, text) => page.locator('.standing').filter({ hasText: text }).waitFor();
 
-/** Opens a prepared tab, and runs what stands in it. */
-async function run(page, name) {
-  await tab(page, name).click();
-  await page.locator('.graphiql-query-editor .view-lines').filter({ hasText: name }).waitFor();
-  await page.locator('.graphiql-execute-button').click();
+/** Says yes to a link's token. Until then there is no caller. */
+async function signsIn(page, whom) {
+  const question = page.getByRole('dialog', { name: 'Sign in as' });
+  await question.getByRole('heading').filter({ hasText: whom }).waitFor();
+  await stands(page, 'No token');
+  await question.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-/** Runs every tab of a window in its order as it stands; each has to answer without an error. Gives the answers by name. */
+const editor = (page) => page.locator('.graphiql-query-editor .view-lines');
+const play = (page) => page.locator('.graphiql-execute-button').click();
+
+/** `SaveMessageType` is `Save message type` in the list. */
+const words = (name) => name.replace(/(?<!^)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+/** Opens an example in a tab. */
+async function insert(page, name) {
+  await page.locator('.examples').getByRole('button', { name: new RegExp(`^${words(name)} (query|mutation|subscription)$`) }).click();
+  await editor(page).filter({ hasText: name }).waitFor();
+}
+
+/** Inserts each example and runs it as it stands. Gives the answers by name. */
 async function runAll(page, names) {
   const answers = {};
   for (const name of names) {
+    await insert(page, name);
     const isLive = name.startsWith('Live');
     const asked = (request) => request.method() === 'POST' && request.postDataJSON()?.operationName === name;
     const answer = isLive ? undefined : page.waitForResponse((response) => asked(response.request()));
-    await run(page, name);
+    await play(page);
     if (!isLive) {
       const { data, errors } = await (await answer).json();
-      assert.equal(errors, undefined, `${name}: ${JSON.stringify(errors)}`);
-      assert.ok(data, name);
+      if (!MAY_BE_REFUSED.includes(name)) assert.equal(errors, undefined, `${name}: ${JSON.stringify(errors)}`);
       answers[name] = data;
       continue;
     }
@@ -87,15 +138,37 @@ async function runAll(page, names) {
   return answers;
 }
 
-/** Types and rules as the tabs see them. */
-async function defined(url, token) {
-  const query = `{ messageTypes { code title group mandatory position readPolicy ttlSeconds template { title body link } icon ui }
-    notificationRules { code type { code } key scan { source } audience { everyone userColumn groupColumn reminder { targetType targetId action } }
-      resolve resolveAfter amend repeatAfterSeconds firstRun maxNew alarm { type } state } }`;
+async function ask(token, query) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const { data } = await (await fetch(url, { method: 'POST', headers, body: JSON.stringify({ query }) })).json();
-  assert.ok(data);
+  const { data, errors } = await (await fetch(server.url, { method: 'POST', headers, body: JSON.stringify({ query }) })).json();
+  assert.equal(errors, undefined, JSON.stringify(errors));
   return data;
+}
+
+/** What the demo has: everything that an example could change by accident. */
+async function held() {
+  const isOwn = ({ code }) => !code.startsWith('example-');
+  const { messageTypes, notificationRules, userGroups, sentNotifications } = await ask(server.admin, `{
+    messageTypes { code title group mandatory position readPolicy ttlSeconds template { title body link } icon ui }
+    notificationRules { code type { code } key scan { source } audience { everyone userColumn groupColumn reminder { targetType targetId action } }
+      resolve resolveAfter amend repeatAfterSeconds firstRun maxNew alarm { type } state rowCount }
+    userGroups { code title memberCount }
+    sentNotifications(first: 100, filter: { types: ["release", "team", "comment", "review", "direct"] }) { nodes { id title status } }
+  }`);
+  const { viewer } = await ask(server.token, `{ viewer {
+    overview { unread { count } total { count } } subscriptions(first: 100) { nodes { target { type externalId } action } }
+    preferences { types { code enabled } }
+  } }`);
+  viewer.preferences.types = viewer.preferences.types.filter(isOwn);
+  viewer.subscriptions.nodes = viewer.subscriptions.nodes.filter(({ target }) => !target.type.startsWith('example-'));
+  return { sentNotifications, viewer, types: messageTypes.filter(isOwn), rules: notificationRules.filter(isOwn), groups: userGroups.filter(isOwn) };
+}
+
+/** Goes to the desk, and from there to Advanced. */
+async function fromDesk(page) {
+  await page.goto(`${origin}/desk#token=${server.admin}`);
+  await page.getByRole('link', { name: /Advanced/ }).first().click();
+  await page.waitForURL(/\/console$/);
 }
 
 async function tabsAre(page, names) {
@@ -104,68 +177,74 @@ async function tabsAre(page, names) {
   assert.deepEqual(await page.locator('.graphiql-tab-button').allTextContents(), names);
 }
 
+/** A page that was just opened: one harmless query, no mutation anywhere, nothing run. */
+async function isHarmless(page) {
+  await tabsAre(page, [FIRST]);
+  assert.doesNotMatch(await editor(page).innerText(), /mutation/);
+  assert.deepEqual(page.asked, []);
+}
+
 try {
-  // The operator's link is ready to use, and leaves no token in the address.
+  // The operator's link signs in once it is told to, and leaves no token in the address.
   const operator = await open(`${origin}/console#token=${server.admin}`);
-  await tabsAre(operator, TABS.operator);
+  await signsIn(operator, 'operator (ADMIN) of tenant orchard');
   await stands(operator, 'Accepted');
   assert.equal(operator.url(), `${origin}/console`);
   assert.match(await operator.locator('.claims').innerText(), /orchard\s+operator\s+ADMIN\s+expires in 24 h/);
-  const before = await defined(server.url, server.admin);
-  const { ReportRows, Rules } = await runAll(operator, TABS.operator);
-  assert.deepEqual(await defined(server.url, server.admin), before, 'the tabs leave the types and rules of the demo as they are');
+  await isHarmless(operator);
 
-  // In the demo a rule is at work: of the rows that the tab reports, one is new and one has changed, and another has gone.
-  const { error, ...figures } = ReportRows.reportRuleRows;
-  assert.deepEqual([error, figures], [null, { outcome: 'COMPLETE', rows: 2, raised: 1, amended: 1, resolved: 1 }]);
-  const [{ runs, openNotifications }] = Rules.notificationRules;
-  assert.deepEqual(runs.map(({ raised, resolved }) => [raised, resolved]), [[1, 1], [1, 1], [2, 0]]);
-  assert.deepEqual(openNotifications.nodes.map(({ rowKey }) => rowKey.number), ['R-9', 'R-7']);
-
-  // A user's has their bell and their live tabs, which hear of what the operator sends.
+  // What stands there at first reads, for every role.
   const user = await open(`${origin}/console#token=${server.token}`);
-  await tabsAre(user, TABS.user);
-  const badge = user.locator('tidings-bell .badge');
-  await badge.waitFor();
-  const unread = Number(await badge.innerText());
-  assert.ok(unread > 0, 'the demo has something unread');
-  await run(user, 'LiveItems');
-  await user.locator('.graphiql-execute-button[aria-label^="Stop"]').waitFor();
-  await run(operator, 'AnnounceToGroup');
-  await shows(operator, '"memberCount": 3');
-  await shows(user, '"title": "Design review on Monday"');
-  await badge.filter({ hasText: String(unread + 1) }).waitFor();
-  await user.getByRole('button', { name: `Notifications, ${unread + 1} unread`, exact: true }).click();
-  await user.locator('tidings-bell .item-unread').filter({ hasText: 'Design review on Monday' }).first().waitFor();
-  await user.keyboard.press('Escape');
-  await user.getByRole('dialog', { name: 'Notifications' }).waitFor({ state: 'hidden' });
-  await run(operator, 'LookIntoInbox');
-  await shows(operator, '"name": "Ada Obi"');
-
-  // What was sent last is what is retracted.
-  await run(operator, 'Retract');
-  await shows(operator, '"title": "Design review on Monday"');
-  await badge.filter({ hasText: String(unread) }).waitFor();
-
-  // What the user reads elsewhere quiets the bell.
-  await runAll(user, TABS.user);
-  await badge.waitFor({ state: 'hidden' });
-
-  // What is opened in the bell is read, and the page stays where it is. It goes by the theme of the page.
-  await run(operator, 'Remind');
-  await badge.filter({ hasText: '1' }).waitFor();
-  await user.getByRole('button', { name: 'Notifications, 1 unread', exact: true }).click();
-  // The list may be that of before for a moment.
-  await user.locator('tidings-bell .item-unread').nth(1).waitFor({ state: 'detached' });
-  await user.locator('tidings-bell .item-unread .open').first().click();
-  await badge.waitFor({ state: 'hidden' });
-  assert.equal(user.url(), `${origin}/console`);
-  const scheme = () => user.evaluate(() => getComputedStyle(document.querySelector('tidings-bell')).colorScheme);
-  for (const theme of ['dark', 'light']) {
-    await user.evaluate((theme) => (document.body.className = `graphiql-${theme}`), theme);
-    assert.equal(await scheme(), theme);
+  await signsIn(user, 'ada (USER) of tenant orchard');
+  await stands(user, 'Accepted');
+  for (const page of [operator, user]) {
+    await isHarmless(page);
+    await play(page);
+    await shows(page, '"messageTypes"');
+    assert.deepEqual(page.asked, [FIRST]);
+    assert.equal(await page.locator('tidings-bell').count(), 0);
   }
-  await user.keyboard.press('Escape');
+
+  // A click on an example inserts it, and runs nothing; what stood in the editor stays in its tab.
+  const before = await held();
+  const all = [...EXAMPLES.operator, ...EXAMPLES.user];
+  assert.equal(await operator.locator('.examples button').count(), all.length);
+  for (const name of all) await insert(operator, name);
+  // GraphiQL settles within half a second.
+  await operator.waitForTimeout(1_000);
+  assert.deepEqual(operator.asked, [FIRST], 'nothing has run but the first query');
+  assert.equal(operator.sockets, 0, 'nor over a socket');
+  assert.deepEqual(await operator.locator('.graphiql-tab-button').allTextContents(), [FIRST, ...all]);
+  assert.deepEqual(await held(), before);
+
+  // Opened again, in the same tab of the browser, the page shows no mutation; the tab with it is still there.
+  await tab(operator, 'SaveMessageType').click();
+  await editor(operator).filter({ hasText: 'mutation SaveMessageType' }).waitFor();
+  await operator.waitForTimeout(1_000);
+  for (const again of [() => operator.reload(), () => fromDesk(operator)]) {
+    operator.asked.length = 0;
+    await again();
+    await editor(operator).filter({ hasText: FIRST }).waitFor();
+    assert.deepEqual(operator.asked, []);
+    assert.ok((await operator.locator('.graphiql-tab-button').allTextContents()).includes('SaveMessageType'));
+    await tab(operator, 'SaveMessageType').click();
+    await editor(operator).filter({ hasText: 'mutation SaveMessageType' }).waitFor();
+    await operator.waitForTimeout(1_000);
+  }
+
+  // Run as they stand, all of them, the examples leave what the demo has.
+  const { ReportRows } = await runAll(operator, EXAMPLES.operator);
+  const { error, ...figures } = ReportRows.reportRuleRows;
+  assert.deepEqual([error, figures], [null, { outcome: 'COMPLETE', rows: 1, raised: 1, amended: 0, resolved: 0 }]);
+  await runAll(user, EXAMPLES.user);
+  assert.deepEqual(await held(), before, 'the examples change nothing but what they have made');
+
+  // A live query hears of what is sent.
+  await insert(user, 'LiveItems');
+  await play(user);
+  await user.locator('.graphiql-execute-button[aria-label^="Stop"]').waitFor();
+  await ask(server.service, 'mutation { sendMessage(input: { type: "direct", receiver: "ada", content: { title: "Heard live" } }) { replayed } }');
+  await shows(user, '"title": "Heard live"');
 
   // The token outlives a reload, but not the window; nothing of it is in what outlives both.
   await user.reload();
@@ -177,8 +256,7 @@ try {
   await operator.locator('.graphiql-doc-explorer').getByText('Mutation', { exact: true }).click();
   await operator.locator('.graphiql-doc-explorer').getByText('sendAnnouncement', { exact: true }).waitFor();
   await operator.getByRole('button', { name: 'New tab' }).click();
-  const editor = operator.locator('.graphiql-query-editor .view-lines');
-  await editor.click();
+  await editor(operator).click();
   await operator.keyboard.type('{ nothing { code } messag');
   await operator.locator('.suggest-widget').getByText('messageTypes').first().waitFor();
   await operator.locator('.graphiql-query-editor .squiggly-error').first().waitFor();
@@ -190,15 +268,13 @@ try {
   await operator.locator('.graphiql-editor-tool .view-lines').first().click();
   await operator.keyboard.type('[1, 2');
   await operator.locator('.graphiql-editor-tool .squiggly-error').first().waitFor();
-  await editor.click({ button: 'right' });
+  await editor(operator).click({ button: 'right' });
   await operator.getByRole('menuitem', { name: /^Command Palette/ }).waitFor();
   await operator.keyboard.press('Escape');
   await operator.getByRole('button', { name: 'Open settings dialog' }).click();
   await operator.getByRole('button', { name: 'Dark', exact: true }).click();
   await operator.locator('body.graphiql-dark').waitFor();
   await operator.keyboard.press('Escape');
-  await operator.getByRole('button', { name: 'Reset tabs' }).click();
-  await tabsAre(operator, TABS.operator);
 
   // A link replaces nobody's token without asking.
   const question = user.getByRole('dialog', { name: 'Replace who is calling?' });
@@ -225,29 +301,14 @@ try {
   await stands(operator, 'Accepted');
   assert.equal(await field.inputValue(), server.admin);
 
-  // Another kind of caller has other tabs.
-  await field.fill(server.token);
-  await tabsAre(operator, TABS.user);
-  await operator.getByRole('button', { name: /^Notifications/ }).waitFor();
-  assert.deepEqual(complaints.filter((text) => !text.includes('401')), []);
-
-  // In a tenant that is new the tabs make what they need, in their order. A server that serves no elements has no bell here either.
-  for (const [kind, signed] of [['operator', token('fresh', 'operator', 'admin')], ['user', token('fresh', 'ada')]]) {
-    const window = await open(`http://127.0.0.1:${fresh.port}/console#token=${signed}`);
-    await tabsAre(window, TABS[kind]);
-    await runAll(window, TABS[kind]);
-    assert.equal(await window.getByRole('button', { name: /^Notifications/ }).count(), 0);
-  }
-  assert.ok(complaints.length > 0 && complaints.every((text) => /40[14]/.test(text)), 'only of tokens, and of elements that are not there');
+  assert.ok(complaints.length > 0 && complaints.every((text) => text.includes('401')), 'only of tokens');
 
   assert.deepEqual(foreign, []);
-  const count = TABS.operator.length + TABS.user.length;
-  console.log(`console: ${count} prepared tabs, in the demo and in a new tenant; nothing asked of others, no complaints`);
+  console.log(`console: ${all.length} examples, inserted and run; nothing asked of others, no complaints`);
 } catch (error) {
   console.error({ foreign, complaints });
   throw error;
 } finally {
   await browser.close();
   server.stop();
-  await fresh.remove();
 }

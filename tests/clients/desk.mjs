@@ -4,7 +4,7 @@
 import { Scene } from './desk/scene.mjs';
 import { axe, keyboard } from './desk/access.mjs';
 import { catalogue, groups } from './desk/catalogue.mjs';
-import { composeAndSend, lostAnswer, named, schedule } from './desk/compose.mjs';
+import { composeAndSend, flawed, lostAnswer, named, schedule } from './desk/compose.mjs';
 import { cookies, links, roles } from './desk/doors.mjs';
 import { injection } from './desk/injection.mjs';
 import { deliveries, rules } from './desk/outbound.mjs';
@@ -16,7 +16,7 @@ import { audit, now } from './desk/watch.mjs';
 const SIZES = ['desktop', 'phone'];
 
 /** Flows are done at both sizes. */
-const FLOWS = { axe, composeAndSend, lostAnswer, named, schedule, filters, amend, reached, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
+const FLOWS = { axe, composeAndSend, flawed, lostAnswer, named, schedule, filters, amend, reached, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
 
 const TESTS = {
   injection,

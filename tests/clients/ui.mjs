@@ -7,6 +7,7 @@ import { bell, versions, withoutPopover } from './ui/bell.mjs';
 import { expired, killed, refused, tooMany } from './ui/failures.mjs';
 import { firefox } from './ui/firefox.mjs';
 import { injection } from './ui/injection.mjs';
+import { offline } from './ui/offline.mjs';
 import { pictures, states } from './ui/pictures.mjs';
 import { steps, stepsFrozen, stepsWithoutLocks } from './ui/steps.mjs';
 import { tenTabs } from './ui/tabs.mjs';
@@ -30,6 +31,7 @@ const TESTS = {
   announcements,
   injection,
   tenTabs,
+  offline,
   killed,
   expired,
 };

@@ -34,7 +34,7 @@ async fn entries(app: &TestApp) -> Vec<audit_entry::Model> {
 
 /// What a service or an operator does, and what the log says of it, behind the role. `$sent` is something that was sent, `$hook` an
 /// endpoint, `$item` an item of ada's and `$who` the role, so that neither finds done what it is to do.
-const ACTS: [(&str, &str, &str); 59] = [
+const ACTS: [(&str, &str, &str); 62] = [
     (
         "service admin",
         "sendAnnouncement(input: { type: \"news\", audience: { everyone: true }, content: { title: \"MARKER\" } }) { replayed }",
@@ -58,6 +58,9 @@ const ACTS: [(&str, &str, &str); 59] = [
     ("admin", "deleteSubscriptionReason(code: \"r\") { deletedCode }", "REASON r"),
     ("admin", "saveViewCode(code: \"chat\", open: true) { code }", "VIEW_CODE chat"),
     ("admin", "deleteViewCode(code: \"chat\") { deletedCode }", "VIEW_CODE chat"),
+    ("admin", "saveTargetType(code: \"item\", subscriptionPolicy: OPEN) { code }", "TARGET_TYPE item"),
+    ("admin", "deleteTargetType(code: \"item\") { deletedCode }", "TARGET_TYPE item"),
+    ("admin", "saveFollowPolicy(followPolicy: OPEN) { followPolicy }", "TENANT -"),
     ("admin", "saveDefaultPreferences(types: [{ code: \"news\", enabled: true }]) { types { code } }", "TENANT -"),
     ("service admin", "saveUserGroup(code: \"staff-$who\", title: \"MARKER\") { code }", "GROUP staff-$who"),
     (
@@ -173,7 +176,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("sendNotifications", "each of them is as if it were sent by itself: a_send_costs_no_statement_for_it"),
     ("recordActivity", "happens a thousand times a second: what_users_do_and_what_is_refused_or_only_read_leaves_none"),
     ("visitView", "users do it for themselves alone"),
-    ("tryNotificationRule", "writes nothing"),
+    ("tryNotificationRule", "needs a source: rule::scan::a_trial_is_in_the_audit_log_with_its_source_and_query"),
     ("runNotificationRule", "needs a source"),
     ("reportRuleRows", "needs a rule that does not scan"),
     ("replayOutboundDeliveries", "needs something that was given up"),
@@ -380,6 +383,36 @@ on_every_database! {
     }
 }
 
+/// Of proxies, only those that are listed say where a caller comes from.
+#[tokio::test]
+async fn who_is_believed_about_a_callers_address_is_listed() {
+    for (listed, from, origin) in [
+        ("none", "9.9.9.9", "LOOPBACK"),
+        ("192.0.2.1", "9.9.9.9", "LOOPBACK"),
+        ("127.0.0.1", "9.9.9.9", "PUBLIC"),
+        ("127.0.0.1", "9.9.9.9, 10.0.0.7", "PRIVATE"),
+        ("127.0.0.1,10.0.0.7", "9.9.9.9, 10.0.0.7", "PUBLIC"),
+        ("127.0.0.1,10.0.0.7", "9.9.9.9, 10.0.0.8, 10.0.0.7", "PRIVATE"),
+    ] {
+        let change = |config: &mut tidings::config::Config| {
+            config.connections.trusted_proxies = listed.parse().unwrap();
+        };
+        crate::support::with_settings(crate::support::Kind::Sqlite, change, async |app: &TestApp| {
+            let listening = app.listen().await;
+            let body = json!({ "query": "mutation { saveUserGroup(code: \"g\") { code } }" }).to_string();
+            let request = reqwest::Client::new()
+                .post(format!("http://{}/graphql", listening.address))
+                .bearer_auth(&app.admin().token)
+                .header("content-type", "application/json")
+                .header("x-forwarded-for", from)
+                .body(body);
+            assert_eq!(request.send().await.unwrap().status(), 200);
+            assert_eq!(log(app, json!({})).await[0]["actor"]["origin"], origin, "{from} by {listed}");
+        })
+        .await;
+    }
+}
+
 /// Where a caller comes from is told by who opened the connection.
 #[tokio::test]
 async fn an_entry_says_from_what_kind_of_address_the_caller_came() {
@@ -400,8 +433,9 @@ async fn an_entry_says_from_what_kind_of_address_the_caller_came() {
         };
         for (place, (from, origin)) in [
             (None, "LOOPBACK"),
-            (Some("9.9.9.9, 10.0.0.7"), "PUBLIC"),
             (Some("10.0.0.7"), "PRIVATE"),
+            // A private network is no proxy, unless it is listed.
+            (Some("9.9.9.9, 10.0.0.7"), "PRIVATE"),
             // What somebody has written themselves stands before what the proxy has added.
             (Some("anything, 8.8.8.8"), "PUBLIC"),
             (Some(", 8.8.8.8"), "PUBLIC"),

@@ -108,6 +108,48 @@ async fn most_rows(app: &TestApp, mut statement: Statement, what: &str) -> Optio
     plan.iter().filter_map(|row| many(row.try_get_by_index(0).unwrap())).max()
 }
 
+/// Why PostgreSQL would read more for a statement as the tables grow, if it would: by the plan, a step of it reads many rows, or all that a
+/// tenant has. What changes something is not carried out again, which it would refuse.
+async fn grows(app: &TestApp, mut statement: Statement) -> Option<String> {
+    let text = statement.sql.clone();
+    let is_read = text.starts_with("SELECT") && !text.contains(" FOR ");
+    statement.sql =
+        format!("EXPLAIN ({}COSTS OFF) {text}", if is_read { "ANALYZE, TIMING OFF, SUMMARY OFF, " } else { "" });
+    let txn = app.app.db.begin().await.unwrap();
+    let plan = txn.query_all_raw(statement).await.unwrap();
+    txn.rollback().await.unwrap();
+    let plan: Vec<String> = plan.iter().map(|row| row.try_get_by_index(0).unwrap()).collect();
+    let number = |line: &str, before: &str| {
+        let rest = line.split_once(before)?.1;
+        rest.split(|of: char| !of.is_ascii_digit()).next()?.parse::<usize>().ok()
+    };
+    let (mut loops, mut is_large, mut wrong) = (0, false, None);
+    for line in &plan {
+        let is_scan = line.contains(" Scan ")
+            && line.contains(" on ")
+            && !line.contains("Subquery")
+            && !line.contains("Function");
+        if line.contains("->") || is_scan {
+            is_large = LARGE.iter().any(|table| line.contains(&format!(" on {table}")));
+            loops = if is_scan { number(line, "loops=").unwrap_or_default() } else { 0 };
+        }
+        let rows = if is_scan { number(line, "actual rows=") } else { number(line, "Rows Removed by Filter: ") };
+        let is_much = rows.is_some_and(|rows| rows * loops > MOST_ROWS);
+        let condition = line.trim().strip_prefix("Index Cond: (");
+        let is_all_of_tenant = condition.is_some_and(|of| of.starts_with("tenant_id = ") && !of.contains(" AND "));
+        if is_large && (is_much || is_all_of_tenant || line.contains("Seq Scan")) {
+            wrong.get_or_insert_with(|| line.trim().to_owned());
+        }
+    }
+    wrong.map(|line| format!("{line}\nof {text}\n{}", plan.join("\n")))
+}
+
+/// The tables that grow with what is sent and whom the tenant has heard of.
+const LARGE: [&str; 5] = ["notification", "publication", "inbox_item", "users", "subscription"];
+
+/// The most rows that a step may read.
+const MOST_ROWS: usize = 700;
+
 on_every_database! {
     /// A value in a statement's text is another statement to be prepared, by each connection.
     async fn what_was_asked_for_one_user_is_prepared_for_the_next(app) {
@@ -268,6 +310,86 @@ on_every_database! {
             assert_eq!(most_rows(app, read, " on inbox_item").await, Some(100), "by {statistics}");
             app.by_hand("ANALYZE inbox_item").await;
         }
+    }
+
+    async fn what_is_read_does_not_depend_on_statistics(app) {
+        if app.app.db.backend() != DbBackend::Postgres {
+            return;
+        }
+        // Nor does autovacuum make any.
+        app.by_hand("DO $$ DECLARE name text; BEGIN FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP \
+            EXECUTE format('ALTER TABLE %I SET (autovacuum_enabled = off)', name); END LOOP; END $$").await;
+        app.admin().define_type("chat").await;
+        app.admin().ask("mutation { saveUserGroup(code: \"staff\") { code } addUserGroupMembers(code: \"staff\", users: [\"ada\", \"ben\"]) { code } }", json!({})).await;
+        app.user("ada").subscribe("7", &["like"]).await;
+        let mut wrong = Vec::new();
+        for many in [0, 3_000] {
+            send(app, (0..many).map(|n| message(&format!("u{n}"), "chat", Some(&format!("s{n}")))).collect()).await;
+            send(app, (0..many / 10).map(|_| message("ada", "chat", Some("ben"))).collect()).await;
+            let ada = app.user("ada");
+            ada.overview().await;
+            let items = ada.items(json!({})).await;
+            let ids = json!({ "ids": items.iter().take(3).map(|of| of["id"].clone()).collect::<Vec<_>>() });
+            let target = json!({ "matching": { "target": { "type": "doc", "externalId": "7" } } });
+            // By nodes that know nothing yet.
+            let statements = [
+                ("list", app.beside().await),
+                ("filtered list", app.beside().await),
+                ("overview", app.beside().await),
+                ("sync", app.beside().await),
+                ("marks", app.beside().await),
+                ("sends", app.beside().await),
+            ];
+            for (what, node) in statements {
+                let ada = node.user("ada");
+                let recorded = node.recorded(async {
+                    match what {
+                        "list" => {
+                            ada.ask("{ viewer { inbox(first: 20) { nodes { title sender { name } } } } }", json!({})).await;
+                            ada.ask("{ viewer { inbox(first: 20, filter: { state: ARCHIVED }) { nodes { title } } } }", json!({})).await;
+                        }
+                        "filtered list" => {
+                            ada.ask("{ viewer { inbox(first: 20, filter: { sender: \"cleo\" }) { nodes { title } } } }", json!({})).await;
+                            ada.ask("{ viewer { inbox(first: 20, filter: { types: [\"chat\"], read: false }) { nodes { title } } } }", json!({})).await;
+                        }
+                        "overview" => {
+                            let overview = "overview(cap: 99) { unread { count } unseen { count } types { latest { title sender { name } } } }";
+                            ada.ask(&format!("{{ viewer {{ {overview} }} }}"), json!({})).await;
+                            node.service().ask(&format!("{{ inboxUsers(ids: [\"ada\", \"ben\", \"u1\"]) {{ {overview} }} }}"), json!({})).await;
+                        }
+                        "sync" => {
+                            node.service().announce("chat", everyone(), "all").await;
+                            node.service().announce("chat", json!({ "groups": ["staff"] }), "staff").await;
+                            node.service().remind("chat", "7", "like", Some("ben"), "like").await;
+                            ada.overview().await;
+                            node.user("ben").overview().await;
+                        }
+                        "marks" => {
+                            for mark in ["markRead", "markUnread", "archiveItems", "unarchiveItems"] {
+                                ada.mark(mark, ids.clone()).await;
+                                ada.mark(mark, target.clone()).await;
+                            }
+                        }
+                        _ => {
+                            let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
+                            let content = json!({ "title": "x" });
+                            let inputs = json!([
+                                { "message": { "type": "chat", "receiver": "u1", "sender": "ben", "content": content, "idempotencyKey": format!("m{many}") } },
+                                { "announcement": { "type": "chat", "audience": { "users": ["u2", "u3", "ada"] }, "content": content, "idempotencyKey": format!("a{many}") } },
+                            ]);
+                            node.service().ask(query, json!({ "inputs": inputs })).await;
+                        }
+                    }
+                }).await;
+                assert!(!recorded.is_empty(), "{what}");
+                for statement in recorded {
+                    if let Some(why) = grows(app, statement).await {
+                        wrong.push(format!("{what}: {why}"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     }
 
     async fn what_a_list_looks_up_is_looked_up_by_its_key_also_before_there_are_statistics(app) {

@@ -222,4 +222,81 @@ on_every_database! {
         let missing = admin.refused("mutation { addUserGroupMembers(code: \"c\", users: [\"ada\"]) { code } }", json!({})).await;
         assert_eq!(missing, "NOT_FOUND : no group \"c\"");
     }
+
+    async fn users_subscribe_by_themselves_only_to_targets_of_open_types(app) {
+        app.admin().define_type("salary").await;
+        let (ada, admin, service) = (app.user("ada"), app.admin(), app.service());
+        let subscribe = "mutation { subscribeTopic(input: { target: { type: \"payroll\", externalId: \"ben\" }, what: { actions: [\"raise\"] } }) { createdCount } }";
+        let refused = "FORBIDDEN: users cannot subscribe to targets of the type \"payroll\": have your backend subscribe them, or an operator \
+            open the type with saveTargetType";
+        assert_eq!(ada.refused_as_is(subscribe, json!({})).await, refused);
+        let save = "mutation($policy: SubscriptionPolicy!) { saveTargetType(code: \"payroll\", subscriptionPolicy: $policy) { code subscriptionPolicy } }";
+        let saved = admin.ask(save, json!({ "policy": "BACKEND_ONLY" })).await;
+        assert_eq!(saved["saveTargetType"], json!({ "code": "payroll", "subscriptionPolicy": "BACKEND_ONLY" }));
+        assert_eq!(ada.refused_as_is(subscribe, json!({})).await, refused);
+        // A backend subscribes whomever it likes.
+        let for_ben = subscribe.replace("what:", "who: { user: \"ben\" }, what:");
+        assert_eq!(service.ask(&for_ben, json!({})).await["subscribeTopic"]["createdCount"], 1);
+
+        admin.ask(save, json!({ "policy": "OPEN" })).await;
+        assert_eq!(ada.send_as_is(subscribe, json!({})).await.1["data"]["subscribeTopic"]["createdCount"], 1);
+        let remind = "mutation($key: String!) { sendReminder(input: { type: \"salary\", target: { type: \"payroll\", externalId: \"ben\" }, \
+            action: \"raise\", content: { title: $key } }) { replayed } }";
+        service.ask(remind, json!({ "key": "one" })).await;
+
+        // Who is subscribed stays so, and may leave; nobody else comes.
+        let delete = "mutation { deleteTargetType(code: \"payroll\") { deletedCode } }";
+        assert_eq!(admin.ask(delete, json!({})).await["deleteTargetType"]["deletedCode"], "payroll");
+        service.ask(remind, json!({ "key": "two" })).await;
+        assert_eq!(app.user("eve").refused_as_is(subscribe, json!({})).await, refused);
+        let leave = "mutation { unsubscribeTopic(input: { target: { type: \"payroll\", externalId: \"ben\" }, what: { everything: true } }) { removedCount } }";
+        assert_eq!(ada.ask(leave, json!({})).await["unsubscribeTopic"]["removedCount"], 1);
+        service.ask(remind, json!({ "key": "three" })).await;
+        assert_eq!(ada.titles(json!({})).await, ["two", "one"]);
+        assert_eq!(app.user("ben").titles(json!({})).await, ["three", "two", "one"]);
+        assert!(app.user("eve").titles(json!({})).await.is_empty());
+    }
+
+    async fn users_follow_others_by_themselves_only_where_the_tenant_lets_them(app) {
+        app.admin().define_type("comment").await;
+        let (ada, admin) = (app.user("ada"), app.admin());
+        let follow = "mutation { followUser(user: \"ben\") { user { id } } }";
+        let refused = "FORBIDDEN: users cannot follow others: have your backend do it for them, or an operator open follows with saveFollowPolicy";
+        assert_eq!(ada.refused_as_is(follow, json!({})).await, refused);
+        let known = app.service().ask("{ searchUsers(text: \"ben\") { id } }", json!({})).await;
+        assert_eq!(known["searchUsers"], json!([]), "who may not follow makes no users");
+        assert_eq!(ada.ask("{ followPolicy targetTypes { code } }", json!({})).await, json!({ "followPolicy": "BACKEND_ONLY", "targetTypes": [] }));
+        let by_backend = follow.replace(")", ", follower: \"chen\")");
+        app.service().ask(&by_backend, json!({})).await;
+
+        let save = "mutation($policy: SubscriptionPolicy!) { saveFollowPolicy(followPolicy: $policy) { followPolicy } }";
+        assert_eq!(admin.ask(save, json!({ "policy": "OPEN" })).await["saveFollowPolicy"]["followPolicy"], "OPEN");
+        let (_, followed) = ada.send_as_is(follow, json!({})).await;
+        assert_eq!(followed["data"]["followUser"]["user"]["id"], "ben", "{followed}");
+        admin.ask(save, json!({ "policy": "BACKEND_ONLY" })).await;
+        assert_eq!(app.user("eve").refused_as_is(follow, json!({})).await, refused);
+        app.service().remind("comment", "7", "comment", Some("ben"), "seen").await;
+        for (user, titles) in [("ada", &["seen"][..]), ("chen", &["seen"]), ("eve", &[])] {
+            assert_eq!(app.user(user).titles(json!({})).await, titles, "{user}");
+        }
+        ada.ask("mutation { unfollowUser(user: \"ben\") { user { id } } }", json!({})).await;
+    }
+
+    async fn a_node_that_remembers_an_older_catalogue_lets_nobody_subscribe_by_it(app) {
+        let other = app.beside().await;
+        let save = "mutation($policy: SubscriptionPolicy!) { saveTargetType(code: \"payroll\", subscriptionPolicy: $policy) { code } }";
+        let subscribe = "mutation($id: ID!) { subscribeTopic(input: { target: { type: \"payroll\", externalId: $id }, what: { actions: [\"raise\"] } }) { createdCount } }";
+        let admin = app.admin();
+        for round in 0..3 {
+            admin.ask(save, json!({ "policy": "OPEN" })).await;
+            let (_, answer) = other.user("ada").send_as_is(subscribe, json!({ "id": format!("open {round}") })).await;
+            assert_eq!(answer["data"]["subscribeTopic"]["createdCount"], 1, "{answer}");
+            admin.ask(save, json!({ "policy": "BACKEND_ONLY" })).await;
+            let refused = other.user("ada").refused_as_is(subscribe, json!({ "id": format!("closed {round}") })).await;
+            assert!(refused.starts_with("FORBIDDEN"), "{refused}");
+        }
+        let all = "{ viewer { subscriptions { nodes { target { externalId } } } } }";
+        let all = other.user("ada").ask(all, json!({})).await;
+        assert_eq!(all["viewer"]["subscriptions"]["nodes"].as_array().unwrap().len(), 3, "{all}");
+    }
 }

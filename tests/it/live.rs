@@ -8,6 +8,7 @@ mod nodes;
 mod protocol;
 mod resume;
 mod shared;
+mod spending;
 mod views;
 
 use chrono::TimeDelta;

@@ -1,5 +1,6 @@
 //! Letters, from those who send them to the relay of the tests.
 
+mod deferred;
 mod digest;
 pub mod inbox;
 mod model;
@@ -38,8 +39,8 @@ async fn a_relay_keeps_what_it_took_and_nothing_else() {
         let to = format!("{to}@users.example");
         said.push(mail.send(&relay, &letter(&to, id)).await.map_err(|failure| (failure.kind, failure.code.unwrap())));
     }
-    let later = |code| Err((FailureKind::Later, code));
-    assert_eq!(said, [later(451), Ok(250), later(452), Err((FailureKind::Recipient, 550)), Ok(250)]);
+    let (later, full) = (Err((FailureKind::Later, 451)), Err((FailureKind::Deferred, 452)));
+    assert_eq!(said, [later, Ok(250), full, Err((FailureKind::Recipient, 550)), Ok(250)]);
     let got: Vec<_> = server.got().iter().map(|got| (got.to.clone(), got.header("message-id").unwrap())).collect();
     let kept = |to: &str, id: &str| (to.to_owned(), id.to_owned());
     assert_eq!(got, [kept("ada@users.example", "<1@shop.example>"), kept("eve@users.example", "<4@shop.example>")]);

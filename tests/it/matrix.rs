@@ -116,6 +116,9 @@ async fn furnish(app: &TestApp) {
         operator
             .ask("mutation { saveSubscriptionReason(code: \"cause\", actions: [\"comment\"]) { code } }", json!({}))
             .await;
+        // The targets of its calls are of this type.
+        let open = "mutation { saveTargetType(code: \"news\", subscriptionPolicy: OPEN) { code } saveFollowPolicy(followPolicy: OPEN) { followPolicy } }";
+        operator.ask(open, json!({})).await;
         operator.ask("mutation { saveUserGroup(code: \"team\") { code } }", json!({})).await;
         operator.ask("mutation { saveViewCode(code: \"team\", open: true) { code } }", json!({})).await;
         operator.ask("mutation { addUserGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;

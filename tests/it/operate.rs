@@ -5,6 +5,7 @@ mod bad_days;
 mod clocks;
 mod command;
 mod doctor;
+mod fence;
 mod import;
 mod logs;
 mod metrics;

@@ -287,3 +287,55 @@ pub async fn whatever_changes_is_seen(app: &TestApp, reader: &TestApp, costs: &[
     operator.ask(retract, json!({ "id": sent })).await;
     assert_ne!(look().await, now, "it was retracted");
 }
+
+/// All that a user sees of an overview, by an etag that is known or none.
+async fn told(app: &TestApp, known: &str) -> Value {
+    let query = "query($etag: String!) { viewer { overviewUnless(etag: $etag, cap: 99) { etag unread { count exact } unseen { count } total { count } \
+        views { externalId unread { count } } types { type { id code title position icon ui } unread { count } \
+        latest { id title isRead readAt isArchived archivedAt } } } } }";
+    let data = app.user("ada").ask(query, json!({ "etag": known })).await;
+    data["viewer"]["overviewUnless"].clone()
+}
+
+on_every_database! {
+    async fn an_etag_is_the_same_again_after_a_change_and_its_undoing(app) {
+        let amend = async |icon: Value, delivery: Value| {
+            app.admin().define(json!({ "code": "news", "title": "News", "ui": { "a": 1 }, "icon": icon, "delivery": delivery })).await;
+        };
+        amend(Value::Null, json!([])).await;
+        app.service().message("news", "ada", "older").await;
+        app.service().message("news", "ada", "newest").await;
+        let ada = app.user("ada");
+        let ids = |items: &[Value]| json!({ "ids": items.iter().map(|of| of["id"].clone()).collect::<Vec<_>>() });
+        let all = ids(&ada.items(json!({})).await);
+        let newest = ids(&ada.items(json!({})).await[..1]);
+        let first = told(app, "").await;
+        let etag = first["etag"].as_str().unwrap().to_owned();
+        for (change, undoing) in [("markRead", "markUnread"), ("archiveItems", "unarchiveItems")] {
+            for select in [&newest, &all] {
+                ada.mark(change, select.clone()).await;
+                let changed = told(app, &etag).await;
+                assert!(changed.is_object() && changed["etag"] != first["etag"], "{change}: {changed}");
+                app.advance(TimeDelta::hours(1));
+                ada.mark(undoing, select.clone()).await;
+                assert_eq!(told(app, &etag).await, Value::Null, "after {change} and {undoing}");
+                assert_eq!(told(app, "").await, first);
+                assert_eq!(told(app, changed["etag"].as_str().unwrap()).await, first);
+            }
+        }
+        amend(json!("bell"), json!([])).await;
+        assert_eq!(told(app, &etag).await["types"][0]["type"]["icon"], "bell");
+        amend(Value::Null, json!([])).await;
+        assert_eq!(told(app, &etag).await, Value::Null);
+        assert_eq!(told(&app.beside().await, &etag).await, Value::Null, "of another node");
+
+        // How a type leaves the inbox is nothing that users see, and staff do.
+        let staff = "query($etag: String!) { inboxUser(id: \"ada\") { overviewUnless(etag: $etag) { etag types { type { delivery { channel } } } } } }";
+        let seen = app.service().ask(staff, json!({ "etag": "" })).await["inboxUser"]["overviewUnless"].take();
+        let seen = json!({ "etag": seen["etag"] });
+        assert_eq!(app.service().ask(staff, seen.clone()).await["inboxUser"]["overviewUnless"], Value::Null);
+        amend(Value::Null, json!([{ "channel": "EMAIL" }])).await;
+        assert_eq!(told(app, &etag).await, Value::Null);
+        assert_ne!(app.service().ask(staff, seen).await["inboxUser"]["overviewUnless"], Value::Null);
+    }
+}

@@ -75,3 +75,85 @@ on_every_database! {
         assert_eq!(read["defaultPreferences"]["types"][0]["enabled"], json!(false));
     }
 }
+
+/// The four ways to send something, and where its content stands.
+const SENDS: [(&str, &str); 4] = [
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendAnnouncement(input: { type: \"order\", sender: \"ben\", \
+      audience: { users: [\"ada\"] }, content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+        "input.content",
+    ),
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendReminder(input: { type: \"order\", sender: \"ben\", \
+      target: { type: \"doc\", externalId: \"7\" }, action: \"like\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+        "input.content",
+    ),
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendMessage(input: { type: \"order\", sender: \"ben\", \
+      receiver: \"ada\", content: $in, strict: $strict, idempotencyKey: $key }) { replayed } }",
+        "input.content",
+    ),
+    (
+        "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendNotifications(inputs: [ \
+      { message: { type: \"order\", sender: \"ben\", receiver: \"ada\", content: { params: { number: 1 } } } }, \
+      { message: { type: \"order\", sender: \"ben\", receiver: \"ada\", content: $in, strict: $strict, idempotencyKey: $key } }]) { replayed } }",
+        "inputs[1].message.content",
+    ),
+];
+
+on_every_database! {
+    async fn a_strict_send_is_refused_exactly_while_its_preview_shows_flaws(app) {
+        define(app).await;
+        let service = app.service();
+        app.user("ada").subscribe("7", &["like"]).await;
+        let flawed = json!({ "title": "own", "params": {} });
+        let shown = preview(app, json!({ "type": "order", "content": flawed, "sender": "ben" })).await;
+        let flaws: Vec<String> = shown["flaws"].as_array().unwrap().iter()
+            .map(|of| format!("{}: {}", of["field"].as_str().unwrap(), of["message"].as_str().unwrap())).collect();
+        assert_eq!(flaws.len(), 2, "{shown}");
+        let what = format!("the template of \"order\" fails on this: {}: mend it, or send without strict", flaws.join("; "));
+        let before = app.user("ada").titles(json!({})).await;
+        for (send, at) in SENDS {
+            let why = service.refused(send, json!({ "in": flawed, "strict": true })).await;
+            assert_eq!(why, format!("BAD_USER_INPUT {at}: {what}"));
+        }
+        // Nothing was sent, not even the rest of the batch.
+        assert_eq!(app.user("ada").titles(json!({})).await, before);
+        for (place, (send, _)) in SENDS.into_iter().enumerate() {
+            service.ask(send, json!({ "in": { "params": { "number": 7 } }, "strict": true })).await;
+            // Without it, readers see what the sender wrote.
+            let key = format!("key-{place}");
+            service.ask(send, json!({ "in": flawed, "strict": false, "key": key })).await;
+            // A retry is one, whatever it says of strictness.
+            let answer = service.ask(send, json!({ "in": flawed, "strict": true, "key": key })).await;
+            assert!(answer.to_string().contains("\"replayed\":true"), "{answer}");
+        }
+        let titles = app.user("ada").titles(json!({})).await;
+        let many = |title: &str| titles.iter().filter(|of| *of == title).count();
+        assert_eq!((many("Order 7 of Ben"), many("own")), (4, 4), "{titles:?}");
+    }
+
+    async fn a_strict_send_goes_by_the_template_of_now_and_makes_nobody_where_it_is_refused(app) {
+        define(app).await;
+        let service = app.service();
+        let send = "mutation($params: JSON) { sendMessage(input: { type: \"order\", receiver: \"new\", sender: \"newer\", \
+            content: { params: $params }, strict: true }) { replayed } }";
+        let why = service.refused(send, json!({ "params": {} })).await;
+        assert!(why.starts_with("BAD_USER_INPUT input.content: the template of \"order\" fails on this: title: "), "{why}");
+        let made = service.ask("{ searchUsers(text: \"new\") { id } }", json!({})).await;
+        assert_eq!(made, json!({ "searchUsers": [] }));
+
+        let mend = "mutation { saveMessageType(input: { code: \"order\", title: \"Orders\", template: { title: \"An order\" } }) { code } }";
+        app.admin().ask(mend, json!({})).await;
+        service.ask(send, json!({ "params": {} })).await;
+        let spoil = mend.replace("An order", "{{ params.nothing }}");
+        app.beside().await.admin().ask(&spoil, json!({})).await;
+        let why = service.refused(send, json!({ "params": {} })).await;
+        assert!(why.contains("fails on this: title: "), "{why}");
+        assert_eq!(app.user("new").titles(json!({})).await, ["An order"]);
+        // A type without a template has no flaws.
+        app.admin().define_type("plain").await;
+        let plain = "mutation { sendMessage(input: { type: \"plain\", receiver: \"ada\", content: { title: \"x\" }, strict: true }) { replayed } }";
+        service.ask(plain, json!({})).await;
+    }
+}

@@ -329,3 +329,63 @@ on_every_database! {
         }
     }
 }
+
+on_every_database! {
+    async fn users_send_only_types_that_are_opened_to_them(app) {
+        let admin = app.admin();
+        let send = "mutation($type: String!, $link: String) { sendMessage(input: { type: $type, receiver: \"ada\", \
+            content: { title: \"hello\", link: $link } }) { replayed } }";
+        admin.define(json!({ "code": "direct", "title": "Direct", "usersMaySend": true })).await;
+        admin.define(json!({ "code": "news", "title": "News" })).await;
+        admin.define(json!({ "code": "security", "title": "Shop Security", "mandatory": true })).await;
+        let ben = app.user("ben");
+        for closed in ["news", "security"] {
+            assert_eq!(
+                ben.refused(send, json!({ "type": closed })).await,
+                format!("FORBIDDEN : users cannot send messages of the type {closed:?}: have your backend send it, or an operator save the type with usersMaySend")
+            );
+        }
+        let both = json!({ "code": "security", "title": "Shop Security", "mandatory": true, "usersMaySend": true });
+        let save = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
+        let refused = admin.refused(save, json!({ "input": both })).await;
+        assert!(refused.starts_with("BAD_USER_INPUT input.usersMaySend: must be false"), "{refused}");
+        for link in ["https://evil.example/login", "http://evil.example", "HTTPS://evil.example"] {
+            let refused = ben.refused(send, json!({ "type": "direct", "link": link })).await;
+            assert!(refused.starts_with("BAD_USER_INPUT input.content.link: must be a path"), "{refused}");
+        }
+        ben.ask(send, json!({ "type": "direct", "link": "/chats/7" })).await;
+        app.service().ask(send, json!({ "type": "security", "link": "https://shop.example/devices" })).await;
+        assert_eq!(app.user("ada").titles(json!({})).await, ["hello", "hello"]);
+        let types = admin.ask("{ messageTypes { code usersMaySend } }", json!({})).await;
+        assert_eq!(types["messageTypes"], json!([{ "code": "direct", "usersMaySend": true }, { "code": "news", "usersMaySend": false },
+            { "code": "security", "usersMaySend": false }]));
+
+        // Saved again without the flag it is closed again, for nodes that remember the type as well.
+        admin.define(json!({ "code": "direct", "title": "Direct" })).await;
+        assert!(ben.refused(send, json!({ "type": "direct" })).await.starts_with("FORBIDDEN"));
+    }
+}
+
+/// Who sends more bytes sends fewer messages.
+#[tokio::test]
+async fn bytes_that_a_user_sends_count_towards_their_rate() {
+    let change = |config: &mut tidings::config::Config| config.limits.rate = 60;
+    crate::support::with_settings(crate::support::Kind::Sqlite, change, async |app| {
+        app.admin().define_type("direct").await;
+        let send = "mutation($body: String!) { sendMessage(input: { type: \"direct\", receiver: \"ada\", content: { title: \"x\", body: $body } }) { replayed } }";
+        let body = "x".repeat(15 * 1024);
+        for _ in 0..3 {
+            app.user("ben").ask(send, json!({ "body": body })).await;
+        }
+        assert!(app.user("ben").refused(send, json!({ "body": body })).await.starts_with("RATE_LIMITED"));
+        for _ in 0..50 {
+            app.user("chen").ask(send, json!({ "body": "short" })).await;
+        }
+        let whole = "x".repeat(16 * 1024);
+        let data = json!({ "x": "x".repeat(16_000) });
+        let all = "mutation($body: String!, $data: JSON!) { sendMessage(input: { type: \"direct\", receiver: \"ada\", content: { title: \"x\", body: $body, \
+            params: $data, data: $data } }) { replayed } }";
+        app.user("dara").ask(all, json!({ "body": whole, "data": data })).await;
+    })
+    .await;
+}

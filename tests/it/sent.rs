@@ -87,6 +87,35 @@ on_every_database! {
         assert_eq!(titles(&app.service(), last).await, ["n99"]);
     }
 
+    async fn searches_of_one_request_look_at_as_many_titles_as_one_search(app) {
+        app.admin().define_type("news").await;
+        let service = app.service();
+        let few: String = (0..20).map(|place| format!("s{place}: sentNotifications(filter: {{ text: \"no {place}\" }}) {{ nodes {{ id }} }} ")).collect();
+        service.announce("news", everyone(), "the only one").await;
+        service.ask(&format!("{{ {few} }}"), json!({})).await;
+
+        let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
+        for batch in 0..6 {
+            let input = |number| json!({ "announcement": { "type": "news", "audience": { "everyone": true }, "content": { "title": format!("n{number}") } } });
+            let inputs: Vec<Value> = (batch * 800..(batch + 1) * 800).map(input).collect();
+            service.ask(send, json!({ "inputs": inputs })).await;
+        }
+        let page = "pageInfo { hasNextPage endCursor }";
+        let many: String = (0..20).map(|place| format!("s{place}: sentNotifications(filter: {{ text: \"only\" }}) {{ nodes {{ title }} {page} }} ")).collect();
+        let (_, answer) = service.send(&format!("{{ {many} }}"), json!({})).await;
+        let errors = answer["errors"].as_array().unwrap();
+        assert!(errors.iter().all(|error| error["extensions"]["code"] == "BAD_USER_INPUT" && error["extensions"]["field"] == "filter.text"), "{answer}");
+        // 10,000 titles are twice all of them and a bit: at most two searches are done, and the others have stopped, or not begun.
+        let pages: Vec<&Value> = (0..20).map(|place| &answer["data"][format!("s{place}")]).filter(|page| page.is_object()).collect();
+        let is_done = |page: &&&Value| page["nodes"][0]["title"] == "the only one";
+        assert!(pages.iter().filter(is_done).count() <= 2, "{answer}");
+        for page in pages.iter().filter(|page| page["nodes"] == json!([])) {
+            assert_eq!(page["pageInfo"]["hasNextPage"], true, "{answer}");
+            let rest = json!({ "filter": { "text": "only" }, "after": page["pageInfo"]["endCursor"] });
+            assert_eq!(titles(&service, rest).await, ["the only one"]);
+        }
+    }
+
     async fn an_audience_is_counted_before_anything_is_sent_to_it(app) {
         let service = app.service();
         service.ask("mutation { saveUserProfiles(inputs: [{ id: \"ada\" }, { id: \"ben\" }, { id: \"cleo\" }]) { id } }", json!({})).await;

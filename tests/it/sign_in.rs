@@ -6,6 +6,7 @@ mod foreign;
 mod lies;
 mod provider;
 mod settings;
+mod shut;
 
 use std::collections::BTreeMap;
 

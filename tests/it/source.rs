@@ -1,10 +1,13 @@
 //! Databases of others: what a scan finds, and what it cannot do.
 
+mod attack;
 mod bind;
 mod doctor;
 mod faults;
 mod listen;
 mod safety;
+mod share;
+mod size;
 mod types;
 
 use chrono::{DateTime, Utc};
@@ -84,7 +87,7 @@ fn instant(text: &str) -> DateTime<Utc> {
 /// With nothing out of the ordinary.
 fn query(sql: &str) -> Query<'_> {
     let now = instant("2026-11-21T08:00:00.123456Z");
-    Query { sql, now, since: None, timeout: Duration::from_mins(1), limit: 10_000 }
+    Query { tenant: "acme", sql, now, since: None, timeout: Duration::from_mins(1), limit: 10_000 }
 }
 
 impl Other {
@@ -151,12 +154,51 @@ on_every_source! {
         }
     }
 
+    async fn a_source_that_shows_what_a_server_keeps_says_so(other) {
+        let may = async || other.source().check().await.unwrap().may.join(", ");
+        other.by_hand("CREATE TABLE inbox_item (id INTEGER NOT NULL)").await;
+        let name = other.database.url.rsplit('/').next().unwrap().to_owned();
+        let place = match other.kind {
+            Kind::Sqlite => "this file",
+            Kind::Postgres => "public",
+            Kind::Mysql => &name,
+        };
+        let words = format!("read the tables of a Tidings server in {place}");
+        assert!(!may().await.contains(&words));
+        other.by_hand("CREATE TABLE rule_run (id INTEGER NOT NULL)").await;
+        // Of other servers there may be more than are told.
+        let told = may().await;
+        assert!(told.contains(&words) || other.kind == Kind::Mysql && told.contains("read the tables of a Tidings server"), "{told}");
+    }
+
+    async fn a_source_is_not_the_database_of_the_server(other) {
+        assert!(other.sources.refuse_own("sqlite:elsewhere.db").is_ok());
+        assert!(other.sources.refuse_own("postgres://somebody@127.0.0.1/elsewhere").is_ok());
+        let told = other.sources.refuse_own(&other.database.url).unwrap_err().to_string();
+        assert!(told.contains("\"wms\" is the database of this server"), "{told}");
+        if other.kind == Kind::Sqlite {
+            let file = other.database.url.split_once(':').unwrap().1.split('?').next().unwrap().trim_start_matches("//").to_owned();
+            let folder = tempfile::tempdir().unwrap();
+            let (link, hard) = (folder.path().join("link.db"), std::path::PathBuf::from(format!("{file}.hard")));
+            std::os::unix::fs::symlink(&file, &link).unwrap();
+            std::fs::hard_link(&file, &hard).unwrap();
+            for path in [&link, &hard] {
+                assert!(other.sources.refuse_own(&format!("sqlite:{}?mode=rwc", path.display())).is_err(), "{path:?}");
+            }
+            std::fs::remove_file(hard).unwrap();
+        }
+    }
+
     async fn a_plan_is_told_and_nothing_is_run(other) {
         other.by_hand("CREATE TABLE pallet (id INTEGER NOT NULL)").await;
         let plan = other.source().plan(query("SELECT id FROM pallet WHERE :now > :since AND id = 7")).await.unwrap();
         assert!(plan.contains("pallet"), "{plan}");
         let failure = other.source().plan(query("ANALYZE SELECT 1")).await.unwrap_err();
-        assert_eq!((failure.kind, failure.position), (FailureKind::Refused, Some(1)));
+        if other.kind == Kind::Sqlite {
+            assert_eq!((failure.kind, failure.position), (FailureKind::Failed, Some(9)), "{failure:?}");
+        } else {
+            assert_eq!((failure.kind, failure.position), (FailureKind::Refused, Some(1)));
+        }
         if other.kind == Kind::Postgres {
             let failure = other.source().plan(query("SELECT :now, nothing")).await.unwrap_err();
             assert_eq!((failure.code.as_deref(), failure.position), (Some("42703"), Some(14)), "{failure:?}");

@@ -19,6 +19,7 @@ where
 on_every_database! {
     async fn every_entity_reads_its_table(app) {
         tidings::demo::fill(&app.app).await.unwrap();
+        app.by_hand("INSERT INTO ended_session (id, expires_at) VALUES ('x', 1)").await;
         app.admin().define_type("direct").await;
         app.service().message("direct", "ada", "hello").await;
         app.user("ada").mark("markRead", serde_json::json!({ "matching": {} })).await;
@@ -68,7 +69,9 @@ on_every_database! {
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
+        tidings::domain::chore::restored::restored(&app.app, 1000).await.unwrap();
         for rows in [
+            reads::<entity::gap::Entity>(app).await,
             reads::<entity::tenant::Entity>(app).await,
             reads::<entity::user::Entity>(app).await,
             reads::<entity::message_type::Entity>(app).await,
@@ -106,6 +109,8 @@ on_every_database! {
             reads::<entity::delivery::Entity>(app).await,
             reads::<entity::webhook_batch::Entity>(app).await,
             reads::<entity::audit_entry::Entity>(app).await,
+            reads::<entity::target_type::Entity>(app).await,
+            reads::<entity::ended_session::Entity>(app).await,
         ] {
             assert!(rows > 0, "a table that the demo leaves empty is not tested");
         }

@@ -1,10 +1,12 @@
 //! The door: what hostile requests cost, what honest ones may do, and what comes through at all.
 
 mod answers;
+mod bodies;
 mod browsers;
 mod connections;
 mod console;
 mod creating;
+mod data;
 mod desk;
 mod documents;
 mod executor;
@@ -12,9 +14,11 @@ mod federation;
 mod filters;
 mod fragments;
 mod limits;
+mod literals;
 mod merging;
 mod polls;
 mod rate;
+mod strangers;
 mod stuck;
 mod ui;
 

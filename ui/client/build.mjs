@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 /** Bytes of the store as a page gets it: minified and compressed. */
-const BUDGET = 9_000;
+const BUDGET = 9_100;
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 const common = { absWorkingDir: ROOT, bundle: true, format: 'esm', target: 'es2022', legalComments: 'none', logLevel: 'warning' };

@@ -1,21 +1,17 @@
 // Builds the elements into dist/, which is committed and becomes part of the server; `--check` only compares, `--plain` writes what
 // the npm package has, uncompressed, into module/.
-//
-// The same sources and package-lock.json give the same files on every machine. How they are compressed may differ from one
-// Node.js to the next, so that the check compares what is within.
 
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { basename, dirname, extname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { build, transform } from 'esbuild';
 import { minify } from 'terser';
 
-import { licences } from './licences.mjs';
+import { compressedSize, finish, kindOf, list, noticesName, write } from '../../web/dist.mjs';
+import { licences } from '../../web/licences.mjs';
 import { measure, table } from './sizes.mjs';
 
 const ROOT = dirname(fileURLToPath(import.meta.url));
@@ -28,12 +24,6 @@ const STABLE = 'tidings.js';
 
 /** What else keeps its name, each a file by itself: the part of a page's service worker, and what subscribes a browser. */
 const PUSH = { 'push.js': ['src/push.ts', 'iife'], 'push-subscribe.js': ['src/push-subscribe.ts', 'esm'] };
-
-const KINDS = {
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json',
-  '.txt': 'text/plain; charset=utf-8',
-};
 
 /** Style sheets are text, for `adoptedStyleSheets`. */
 const sheets = {
@@ -117,20 +107,18 @@ function needed(outputs, name) {
   return [...found];
 }
 
-const hash = (algorithm, content, encoding) => createHash(algorithm).update(content).digest(encoding);
-
 /** What is served, by name, and the parts that count for the budgets. */
 async function made() {
   const { files, outputs, inputs } = await bundle();
   const first = needed(outputs, STABLE);
-  const notices = Buffer.from(await licences(ROOT, inputs));
+  const notices = Buffer.from(await licences('The elements of Tidings contain', ROOT, inputs));
   for (const [name, of] of Object.entries(PUSH)) files.set(name, await alone(of));
-  files.set(`licences-${hash('sha256', notices, 'hex').slice(0, 8)}.txt`, notices);
+  files.set(noticesName(notices), notices);
 
   const panel = [...outputs].find(([, { entryPoint }]) => entryPoint === 'src/panel.ts')[0];
   const locales = [...outputs].filter(([, { entryPoint }]) => entryPoint?.startsWith('src/locales/')).map(([name]) => name);
   const later = needed(outputs, panel).filter((name) => !first.includes(name));
-  const size = (name) => gzipSync(files.get(name), { level: 9 }).length;
+  const size = (name) => compressedSize(files.get(name));
   return { files, hashed: first[1], sizes: measure({ first, later, locales, push: Object.keys(PUSH), size }) };
 }
 
@@ -140,37 +128,12 @@ function manifest(files, hashed) {
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, content]) => ({
       name,
-      type: KINDS[extname(name)],
+      type: kindOf(name),
       bytes: content.length,
       // A stable name has other content with the next version: it can have no hash.
-      ...(name === STABLE || name in PUSH ? { immutable: false } : { immutable: true, integrity: `sha384-${hash('sha384', content, 'base64')}` }),
+      ...(name === STABLE || name in PUSH ? { immutable: false } : { immutable: true, integrity: `sha384-${createHash('sha384').update(content).digest('base64')}` }),
     }));
   return `${JSON.stringify({ entry: STABLE, hashed, files: list }, undefined, 2)}\n`;
-}
-
-/** The list of files as Rust has it: name, media type and gzipped content. */
-function list(names) {
-  const entries = names.map((name) => `    ("${name}", "${KINDS[extname(name)]}", include_bytes!("${name}.gz")),`);
-  return `// Made by ui/elements/build.mjs.\n[\n${entries.join('\n')}\n]\n`;
-}
-
-async function write(folder, files) {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder);
-  for (const [name, content] of files) {
-    await writeFile(join(folder, name), name.endsWith('.gz') ? gzipSync(content, { level: 9 }) : content);
-  }
-}
-
-/** The names of files that are not what the sources build to. */
-async function differing(files) {
-  const committed = existsSync(DIST) ? await readdir(DIST) : [];
-  const differing = committed.filter((name) => !files.has(name));
-  for (const [name, content] of files) {
-    const found = committed.includes(name) && (await readFile(join(DIST, name)));
-    if (!found || !content.equals(name.endsWith('.gz') ? gunzipSync(found) : found)) differing.push(name);
-  }
-  return differing;
 }
 
 const { files, hashed, sizes } = await made();
@@ -182,18 +145,8 @@ if (process.argv.includes('--plain')) {
     [...files].sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, content]) => [`${name}.gz`, content]),
   );
   dist.set('manifest.json', about);
-  dist.set('assets.rs', Buffer.from(list([...files.keys()].sort())));
-  if (process.argv.includes('--check')) {
-    const wrong = await differing(dist);
-    if (wrong.length > 0) {
-      console.error(
-        `ui/elements/dist is not what its sources build to (run 'npm run build --prefix ui/elements'):\n  ${wrong.join('\n  ')}`,
-      );
-      process.exitCode = 1;
-    }
-  } else {
-    await write(DIST, dist);
-  }
+  dist.set('assets.rs', Buffer.from(list('ui/elements', [...files.keys()].sort())));
+  await finish('ui/elements', DIST, dist);
 }
 console.log(table(sizes));
 if (sizes.some(({ bytes, budget }) => bytes > budget)) {

@@ -35,7 +35,7 @@ pub struct Scene {
     pub large: UserId,
 }
 
-pub async fn fill(url: &str) -> Result<Scene> {
+pub async fn fill(url: &str, is_fresh: bool) -> Result<Scene> {
     let config = Config::over(url, "never used, but it has to be there");
     let mut db = connect(url, 4).await?;
     db.migrate().await?;
@@ -61,7 +61,9 @@ pub async fn fill(url: &str) -> Result<Scene> {
     let noise = send(&scene, NOISE, unheard).await?;
     retract(&scene, &noise[..500]).await?;
     sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
-    analyze(&scene).await?;
+    if !is_fresh {
+        analyze(&scene).await?;
+    }
     Ok(scene)
 }
 
@@ -74,7 +76,8 @@ async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
     let prefix = if many == 50 { "noise" } else { "own" };
     for place in 0..many {
         let target = Target { target_type: "doc".into(), id: format!("{prefix}-{place}") };
-        channel::subscribe(&scene.app, &scene.tenant, Listener::User(user), &target, vec!["comment".into()]).await?;
+        let actions = vec!["comment".into()];
+        channel::subscribe(&scene.app, &scene.tenant, By::Partner, Listener::User(user), &target, actions).await?;
     }
     Ok(())
 }
@@ -109,6 +112,7 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
             past: None,
             raised: None,
             sent_by: None,
+            is_strict: false,
         };
         let inputs: Vec<Input> = places.iter().map(input).collect();
         let batch = notification::send(&scene.app, &scene.tenant, By::Partner, &inputs, |_| "input".into()).await?;

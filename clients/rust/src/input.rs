@@ -55,6 +55,9 @@ inputs! {
         /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
+        /// True: refused while its preview shows flaws.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
         /// In the future: scheduled. Within ten years; at once where it is left out, or past.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
@@ -80,6 +83,9 @@ inputs! {
         /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
+        /// True: refused while its preview shows flaws.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
         /// In the future: scheduled. Within ten years; at once where it is left out, or past.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
@@ -103,6 +109,9 @@ inputs! {
         /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
+        /// True: refused while its preview shows flaws.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
         /// In the future: scheduled. Within ten years; at once where it is left out, or past.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
@@ -210,6 +219,9 @@ inputs! {
         /// Users cannot switch it off, neither by type nor by action.
         #[serde(skip_serializing_if = "Option::is_none")]
         mandatory: Option<bool>,
+        /// Users may send messages of it to each other, where the server lets the tenant's users. Not together with `mandatory`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        users_may_send: Option<bool>,
         /// How its items come to be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         read_policy: Option<ReadPolicy>,

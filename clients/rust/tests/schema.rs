@@ -120,7 +120,7 @@ impl Schema {
             if is_one_of {
                 *index == sample.pick % input.fields.len()
             } else {
-                !(field.ty.node.nullable && sample.bare)
+                !(sample.bare && (field.ty.node.nullable || field.default_value.is_some()))
             }
         });
         fields

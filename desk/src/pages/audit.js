@@ -9,7 +9,7 @@ import { Page } from '../parts/part.js';
 import { actor, count, deed, more, problem, state, when, word } from '../parts/show.js';
 import { to } from '../route.js';
 
-const KINDS = ['NOTIFICATION', 'USER', 'GROUP', 'MESSAGE_TYPE', 'REASON', 'RULE', 'ENDPOINT', 'VIEW', 'VIEW_CODE'];
+const KINDS = ['NOTIFICATION', 'USER', 'GROUP', 'MESSAGE_TYPE', 'REASON', 'RULE', 'ENDPOINT', 'VIEW', 'VIEW_CODE', 'TARGET_TYPE'];
 
 /** What is asked most for; any other is in the address. */
 const ACTIONS = ['sendAnnouncement', 'sendMessage', 'sendReminder', 'updateSentNotification', 'retractSentNotification', 'exportUser', 'eraseUser', 'saveMessageType',
@@ -28,6 +28,7 @@ const PLACES = {
   GROUP: () => to('catalogue', ['groups']),
   REASON: () => to('catalogue', ['reasons']),
   VIEW_CODE: () => to('catalogue', ['views']),
+  TARGET_TYPE: () => to('catalogue', ['targets']),
   RULE: () => to('rules'),
   ENDPOINT: (id) => to('deliveries', [], { endpoint: id }),
 };

@@ -1,4 +1,4 @@
-// What can be sent and to whom: types with their templates, reasons, groups, defaults, and codes of views.
+// What can be sent and to whom: types with their templates, reasons, target types, groups, defaults, and codes of views.
 
 import { html, nothing } from 'lit';
 
@@ -7,11 +7,12 @@ import { to } from '../route.js';
 import './catalogue/defaults.js';
 import './catalogue/groups.js';
 import './catalogue/reasons.js';
+import './catalogue/targets.js';
 import './catalogue/type.js';
 import './catalogue/types.js';
 import './catalogue/views.js';
 
-const PARTS = [['types', 'Types'], ['reasons', 'Reasons'], ['groups', 'Groups'], ['defaults', 'Defaults'], ['views', 'View codes']];
+const PARTS = [['types', 'Types'], ['reasons', 'Reasons'], ['targets', 'Targets'], ['groups', 'Groups'], ['defaults', 'Defaults'], ['views', 'View codes']];
 
 class Catalogue extends Page {
   get part() {
@@ -33,6 +34,8 @@ class Catalogue extends Page {
     switch (part) {
       case 'reasons':
         return html`<desk-reasons .caller=${caller}></desk-reasons>`;
+      case 'targets':
+        return html`<desk-target-types .caller=${caller}></desk-target-types>`;
       case 'groups':
         return html`<desk-groups .caller=${caller}></desk-groups>`;
       case 'defaults':

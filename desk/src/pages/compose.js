@@ -21,7 +21,7 @@ const REST_MS = 250;
 const LOOKED_AT = 100;
 
 /** What stands at a field, so that it is not said above the form again. */
-const PATHS = ['input.type', 'input.content', 'input.audience', 'input.receiver', 'input.sender', 'input.publishAt', 'input.expiresAt'];
+const PATHS = ['input.type', 'input.content.title', 'input.content.body', 'input.content.link', 'input.content.params', 'input.audience', 'input.receiver', 'input.sender', 'input.publishAt', 'input.expiresAt'];
 
 class Compose extends Page {
   constructor() {
@@ -126,11 +126,24 @@ class Compose extends Page {
       ${this.content(wrong)}
       ${this.time(wrong)}
       ${this.rest(wrong)}
+      <div role="status">${this.isFlawed ? html`<p class="problem" id="flawed">${this.flawed()}</p>` : nothing}</div>
       <p class="actions">
         <button type="button" class="quiet" @click=${() => this.clear()}>Clear</button>
-        <button class="primary" ?disabled=${this.isBusy}>${this.isBusy ? 'Sending …' : draft.when === 'later' ? 'Schedule …' : 'Send …'}</button>
+        <button class="primary" ?disabled=${this.isBusy || this.isFlawed} aria-describedby=${this.isFlawed ? 'flawed' : nothing}>${this.isBusy ? 'Sending …' : draft.when === 'later' ? 'Schedule …' : 'Send …'}</button>
       </p>
     </form>`;
+  }
+
+  /** Whether the preview shows flaws: every reader would have a broken item. */
+  get isFlawed() {
+    return this.shown?.flaws.length > 0;
+  }
+
+  /** Why it cannot be sent, and in which texts. */
+  flawed() {
+    const fields = new Intl.ListFormat('en').format(this.shown.flaws.map(({ field }) => field));
+    const template = this.isAdmin ? html`<a href=${to('catalogue', ['types', this.draft.type])}>the template</a>` : 'the template';
+    return html`This cannot be sent: the type’s template has flaws in its ${fields}, as the preview shows. Change what you have written, or ${template}.`;
   }
 
   audience(wrong) {
@@ -271,6 +284,7 @@ class Compose extends Page {
     // The question is about what stands there now.
     clearTimeout(this.timer);
     await Promise.all([this.preview(), this.measure()]);
+    if (this.isFlawed) return;
     const [draft, size] = [this.draft, this.reaches()];
     const at = publishAt(draft);
     const isSure = await confirm({
@@ -279,7 +293,10 @@ class Compose extends Page {
         <p>${at ? `On ${inZone(at, draft.zone)} (${draft.zone}).` : 'Now. It can be taken back, but those who look at once have seen it.'}</p>`,
       action: at ? 'Schedule' : 'Send',
     });
-    if (isSure && draft === this.draft) await this.act(() => this.send(draft, size));
+    if (!isSure || draft !== this.draft) return;
+    await this.act(() => this.send(draft, size));
+    // The server may have refused it for flaws of a template that was changed meanwhile.
+    if (this.failure) await this.preview();
   }
 
   async send(draft, size) {

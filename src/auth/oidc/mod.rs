@@ -1,9 +1,10 @@
 //! How people sign in who have no token: OpenID Connect (Core 1.0), by authorization code with PKCE (RFC 7636).
 //!
 //! What has to be remembered between two requests is in cookies of the browser, sealed with a key that comes from `TIDINGS_SECRET`. So any
-//! node takes the next request, and nothing is stored.
+//! node takes the next request. Stored are only the sessions that end before they are over (`domain::ended_session`).
 
 mod person;
+mod places;
 mod provider;
 mod refusal;
 mod sealed;
@@ -19,7 +20,9 @@ use sha2::{Digest, Sha256};
 use super::Claims;
 use crate::config::{PublicUrl, SignInConfig};
 use crate::error::{Error, Result};
+use crate::model::network::Network;
 use person::Person;
+use places::Places;
 use provider::Provider;
 pub use refusal::Refusal;
 use sealed::{Kind, Seals};
@@ -35,6 +38,7 @@ pub struct SignIn {
     config: SignInConfig,
     seals: Seals,
     provider: Provider,
+    places: Places,
 }
 
 impl Debug for SignIn {
@@ -46,6 +50,8 @@ impl Debug for SignIn {
 /// What stands in a session's cookie.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
+    /// Random, by which it can be ended.
+    pub id: String,
     /// Who they are, as in a token.
     #[serde(flatten)]
     pub claims: Claims,
@@ -83,6 +89,12 @@ pub struct Returned {
     error_description: Option<String>,
 }
 
+/// A return from the provider that belongs to an attempt which this server has begun, and which is not over.
+pub struct Return {
+    fields: Returned,
+    attempt: Attempt,
+}
+
 /// What is remembered of somebody while they are at the provider.
 #[derive(Serialize, Deserialize)]
 struct Attempt {
@@ -104,7 +116,7 @@ impl SignIn {
     /// By the settings; the provider is asked once somebody comes.
     pub fn new(config: SignInConfig) -> Result<Self> {
         let (seals, provider) = (Seals::new(&config)?, Provider::new(&config)?);
-        Ok(Self { config, seals, provider })
+        Ok(Self { config, seals, provider, places: Places::new() })
     }
 
     /// Where browsers reach this server.
@@ -142,23 +154,29 @@ impl SignIn {
         Ok(Begun { url, attempt: self.close(Kind::Attempt, &attempt)? })
     }
 
-    /// Ends it for somebody who comes back, with the cookie that they were sent away with.
-    pub async fn finish(
-        &self,
-        returned: Returned,
-        attempt: Option<&str>,
-        now: DateTime<Utc>,
-    ) -> Result<Finished, Refusal> {
+    /// Checks that a return belongs to an attempt of this server, by the cookie that the browser was sent away with. The provider is not
+    /// asked.
+    pub fn returned(&self, fields: Returned, attempt: Option<&str>, now: DateTime<Utc>) -> Result<Return, Refusal> {
         let attempt = attempt.and_then(|sealed| self.seals.open::<Attempt>(Kind::Attempt, sealed));
         let attempt = attempt.filter(|attempt| {
-            attempt.exp > now.timestamp() && returned.state.as_ref().is_some_and(|state| same(state, &attempt.state))
+            attempt.exp > now.timestamp() && fields.state.as_ref().is_some_and(|state| same(state, &attempt.state))
         });
-        let attempt = attempt.ok_or(Refusal::Unknown)?;
+        Ok(Return { fields, attempt: attempt.ok_or(Refusal::Unknown)? })
+    }
+
+    /// Ends an attempt whose browser comes back from this network.
+    pub async fn finish(
+        &self,
+        Return { fields: returned, attempt }: Return,
+        network: Network,
+        now: DateTime<Utc>,
+    ) -> Result<Finished, Refusal> {
         self.provider.is_its_own(returned.iss.as_deref(), now).await?;
         if let Some(code) = returned.error {
             return Err(Refusal::Declined { code, words: returned.error_description });
         }
         let code = returned.code.ok_or(Refusal::Unknown)?;
+        let _place = self.places.take(network).await?;
         let redirect_uri = self.redirect_uri();
         let tokens = self.provider.redeem(&code, &attempt.verifier, &redirect_uri, now).await?;
         let vouched = self.provider.vouched(&tokens.id_token, &attempt.nonce, now).await?;
@@ -178,11 +196,11 @@ impl SignIn {
         let seconds = i64::from(self.config.session_hours) * 60 * 60;
         let claims = Claims { tenant, sub, role, exp: now.timestamp() + seconds, scope: None };
         let hint = (id_token.len() <= HINT_BYTES).then(|| self.close(Kind::Hint, &Hint { id_token }));
-        let session = self.close(Kind::Session, &Session { claims, name })?;
+        let session = self.close(Kind::Session, &Session { id: random()?, claims, name })?;
         Ok(Finished { to, session, hint: hint.transpose()?, seconds })
     }
 
-    /// What the content of a session's cookie says, while the session lasts.
+    /// What the content of a session's cookie says, until the session is over. Its user may have ended it before.
     pub fn session(&self, sealed: &str, now: DateTime<Utc>) -> Option<Session> {
         let session = self.seals.open::<Session>(Kind::Session, sealed)?;
         (session.claims.exp > now.timestamp()).then_some(session)

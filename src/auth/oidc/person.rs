@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::auth::role::Role;
 use crate::auth::token::{NAME, is_name};
 use crate::config::{SignInConfig, TenantOf};
+use crate::text::{characters, cut, shown_line};
 
 /// The claim that counts only where the provider has verified it: with some, people may enter any address as theirs.
 pub const EMAIL: &str = "email";
@@ -89,9 +90,8 @@ fn texts(value: &Value) -> Vec<&str> {
 
 /// What somebody is called, as it can be shown.
 fn called(value: &Value) -> Option<String> {
-    let text = value.as_str()?.replace(char::is_control, " ");
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.chars().take(NAME_CHARACTERS).collect())
+    let name = shown_line(value.as_str()?)?;
+    Some(cut(name.trim(), NAME_CHARACTERS, "", characters))
 }
 
 #[cfg(test)]

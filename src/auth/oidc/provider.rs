@@ -9,15 +9,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 
 use super::person::{EMAIL, VERIFIED};
 use super::refusal::Refusal;
+use crate::auth::claims;
 use crate::auth::fetch::{client, fetch, text, why};
 use crate::auth::jwks::Jwks;
 use crate::auth::token::{self, Audience};
 use crate::config::{JwksSource, SignInConfig, is_confidential};
 use crate::error::Result;
+use crate::json::is_reserved;
 
 /// How long what the provider says of itself is believed.
 const KNOWN_FOR: TimeDelta = TimeDelta::hours(1);
@@ -25,8 +27,6 @@ const KNOWN_FOR: TimeDelta = TimeDelta::hours(1);
 const ASKED_EVERY: TimeDelta = TimeDelta::seconds(5);
 /// How long it may take over a code: it may ask others in turn.
 const REDEEM_WITHIN: Duration = Duration::from_secs(10);
-/// The most codes that are shown to it at the same time.
-const AT_ONCE: usize = 16;
 /// How far ahead its clock may be, in seconds.
 const LEEWAY: i64 = 5;
 /// What means something in a form.
@@ -41,7 +41,6 @@ pub struct Provider {
     known: RwLock<Option<Arc<Known>>>,
     /// When it last did not say what it is, and why. Held while asking.
     asked: Mutex<Option<(DateTime<Utc>, String)>>,
-    places: Semaphore,
 }
 
 /// What is known of it.
@@ -109,7 +108,9 @@ struct Conditions {
     iss: String,
     aud: Audience,
     azp: Option<String>,
+    #[serde(deserialize_with = "claims::exp")]
     exp: i64,
+    #[serde(default, deserialize_with = "claims::nbf")]
     nbf: Option<i64>,
     nonce: Option<String>,
     #[serde(rename = "sub")]
@@ -125,7 +126,6 @@ impl Provider {
             client: client()?,
             known: RwLock::default(),
             asked: Mutex::default(),
-            places: Semaphore::new(AT_ONCE),
         })
     }
 
@@ -171,7 +171,6 @@ impl Provider {
         now: DateTime<Utc>,
     ) -> Result<Tokens, Refusal> {
         let known = self.known(now).await?;
-        let _place = self.places.try_acquire().map_err(|_| Refusal::Away("too many sign in at once".into()))?;
         let mut fields = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -258,13 +257,13 @@ impl Provider {
         let (Some(url), Some(token)) = (&known.metadata.userinfo_endpoint, &tokens.access_token) else {
             return Ok(vouched);
         };
-        let _place = self.places.try_acquire().map_err(|_| Refusal::Away("too many sign in at once".into()))?;
         let (status, text) = asked(self.client.get(url.0.clone()).bearer_auth(token)).await?;
         if !status.is_success() {
             return Err(Refusal::Unsound(format!("it answered {status} to a question about somebody")));
         }
-        let more = serde_json::from_str::<Map<String, Value>>(&text);
-        let mut more = more.map_err(|_| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
+        let more = Some(&text).filter(|text| !is_reserved(text.as_bytes()));
+        let more = more.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+        let mut more = more.ok_or_else(|| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
         if more.get("sub") != vouched.get("sub") {
             return Err(Refusal::Unsound("it speaks of somebody else than its ID token does".into()));
         }

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value};
 use tidings::clock::{self, Millis};
 use tidings::error::{Error, Result};
+use tidings::json::is_reserved;
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -60,7 +61,9 @@ impl Fields {
     pub fn json(&mut self, name: &str) -> Result<Option<Value>> {
         match (self.said.remove(name), self.format) {
             (Some(Value::String(text)), Format::Csv) => {
-                serde_json::from_str(&text).map(Some).map_err(|_| Error::bad_input(name, "must be JSON"))
+                let json = Some(&text).filter(|text| !is_reserved(text.as_bytes()));
+                let json = json.and_then(|text| serde_json::from_str(text).ok());
+                json.map(Some).ok_or_else(|| Error::bad_input(name, "must be JSON"))
             }
             (value, _) => Ok(value),
         }

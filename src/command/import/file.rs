@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 use tidings::error::{Error, Result};
+use tidings::json::is_reserved;
 
 use super::fields::{Fields, Format};
 use super::strict::{Misquoted, Strict};
@@ -193,6 +194,9 @@ impl Iterator for Lines {
 }
 
 fn object(text: &[u8], columns: &[&str]) -> Result<Fields, String> {
+    if is_reserved(text) {
+        return Err("it has a key that is reserved: it begins with $serde_json::private::".into());
+    }
     let said: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
         // Its line is always the first: which one of the file it is stands before.
         let (why, column) = (error.to_string(), error.column());

@@ -73,6 +73,7 @@ impl Table for Notifications {
             publish_at: None,
             expires_at: None,
             idempotency_key: Some(line.required("key")?),
+            is_strict: false,
             past: Some(past),
             raised: None,
             sent_by: None,

@@ -3,6 +3,7 @@
 use entity::audit_entry::{Column, Entity as Entries};
 use entity::notification::{self, Entity as Notifications, Kind};
 use entity::prelude::*;
+use sea_orm::Order;
 
 use super::merge::{Page, Part, Place, merged};
 use super::{Entry, Subject};
@@ -11,6 +12,7 @@ use crate::clock::Millis;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::actor::Actor;
+use crate::model::slice::{End, Slice};
 
 /// Entries, and notifications, that a page passes over at the most.
 const PASSED_OVER: u64 = 10_000;
@@ -30,18 +32,50 @@ pub struct Filter {
     pub until: Option<Millis>,
 }
 
-/// At most so many entries behind a place, newest first: walks of `audit_entry_tenant`, or `audit_entry_subject`, and of the key of
-/// `notification`, which end after 10,000 each.
-pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, many: usize, after: Option<Place>) -> Result<Page> {
-    let after = after.unwrap_or(Place { entry: i64::MAX, notification: i64::MAX });
-    let log = log(app, tenant, filter, (many, after.entry)).await?;
-    let sent = sent(app, tenant, filter, (many, after.notification)).await?;
-    Ok(merged(log, sent, many, after))
+/// A part of the list, newest first: walks of `audit_entry_tenant`, or `audit_entry_subject`, and of the key of `notification`, which end
+/// after 10,000 each.
+pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: &Slice<Place>) -> Result<Page> {
+    let (after, before) = (slice.after.unwrap_or(Place::NEWEST), slice.before.map_or(Place::OLDEST, Place::before));
+    let walk = |older, newer| Walk { older, newer, from: slice.from, many: slice.many };
+    let log = log(app, tenant, filter, walk(before.entry, after.entry)).await?;
+    let sent = sent(app, tenant, filter, walk(before.notification, after.notification)).await?;
+    Ok(merged(log, sent, slice))
 }
 
-async fn log(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize, i64)) -> Result<Part> {
+/// A walk along one of the lists, from one end of a range of numbers.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// From this number on.
+    older: i64,
+    /// Below this one.
+    newer: i64,
+    from: End,
+    many: usize,
+}
+
+impl Walk {
+    fn order(self) -> Order {
+        if self.from == End::First { Order::Desc } else { Order::Asc }
+    }
+
+    /// What a walk passes by that ends at a number.
+    fn up_to(self, id: impl ColumnTrait, last: i64) -> Expr {
+        if self.from == End::First { id.gte(last) } else { id.lte(last) }
+    }
+
+    /// Whether what is beyond this instant may be asked for.
+    fn goes_on(self, filter: &Filter, at: Millis) -> bool {
+        match self.from {
+            End::First => filter.since.is_none_or(|since| at >= since),
+            End::Last => filter.until.is_none_or(|until| at < until),
+        }
+    }
+}
+
+async fn log(app: &App, tenant: &Tenant, filter: &Filter, walk: Walk) -> Result<Part> {
     let db = &app.db.read;
-    let mut walked = Entries::of_tenant(tenant.id).filter(Column::Id.lt(after)).order_by_desc(Column::Id);
+    let mut walked = Entries::of_tenant(tenant.id).filter(Column::Id.gte(walk.older)).filter(Column::Id.lt(walk.newer));
+    walked = walked.order_by(Column::Id, walk.order());
     if let Some((kind, subject)) = &filter.subject {
         walked = walked.filter(Column::SubjectKind.eq(*kind)).filter(Column::Subject.eq(subject.as_str()));
     }
@@ -49,7 +83,7 @@ async fn log(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize,
     let last: Option<(i64, Millis)> = last.into_tuple().one(db).await?;
     let mut found = walked;
     if let Some((last, _)) = last {
-        found = found.filter(Column::Id.gte(last));
+        found = found.filter(walk.up_to(Column::Id, last));
     }
     if let Some(name) = &filter.actor {
         found = found.filter(Column::Actor.among(db, &Actor::all_kept(name)));
@@ -63,13 +97,13 @@ async fn log(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize,
     if let Some(until) = filter.until {
         found = found.filter(Column::At.lt(until));
     }
-    let rows = found.limit(many as u64 + 1).all(db).await?;
+    let rows = found.limit(walk.many as u64 + 1).all(db).await?;
     let entries = rows.into_iter().filter_map(|row| Some((row.id, Entry::read(row)?))).collect();
-    Ok(Part { entries, cut: last.filter(|(_, at)| goes_on(filter, *at)) })
+    Ok(Part { entries, cut: last.filter(|(_, at)| walk.goes_on(filter, *at)) })
 }
 
 /// What services and operators have sent, as long as it is kept.
-async fn sent(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize, i64)) -> Result<Part> {
+async fn sent(app: &App, tenant: &Tenant, filter: &Filter, walk: Walk) -> Result<Part> {
     use notification::Column;
     let db = &app.db.read;
     let kinds = [Kind::Announcement, Kind::Reminder, Kind::Message];
@@ -81,7 +115,8 @@ async fn sent(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize
         Some(_) => return Ok(Part { entries: Vec::new(), cut: None }),
         None => None,
     };
-    let mut walked = Notifications::of_tenant(tenant.id).filter(Column::Id.lt(after)).order_by_desc(Column::Id);
+    let mut walked = Notifications::of_tenant(tenant.id).filter(Column::Id.gte(walk.older));
+    walked = walked.filter(Column::Id.lt(walk.newer)).order_by(Column::Id, walk.order());
     if let Some(id) = id {
         walked = walked.filter(Column::Id.eq(id));
     }
@@ -89,7 +124,7 @@ async fn sent(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize
     let last: Option<(i64, Millis)> = last.into_tuple().one(db).await?;
     let mut found = walked.filter(Column::SentBy.is_not_null()).filter(Column::Kind.among(db, &kinds));
     if let Some((last, _)) = last {
-        found = found.filter(Column::Id.gte(last));
+        found = found.filter(walk.up_to(Column::Id, last));
     }
     if let Some(name) = &filter.actor {
         found = found.filter(Column::SentBy.among(db, &Actor::all_kept(name)));
@@ -101,19 +136,25 @@ async fn sent(app: &App, tenant: &Tenant, filter: &Filter, (many, after): (usize
         found = found.filter(Column::CreatedAt.lt(until));
     }
     let columns = [Column::Id, Column::CreatedAt, Column::Kind, Column::SentBy];
-    let rows = found.limit(many as u64 + 1).select_only().columns(columns);
+    let rows = found.limit(walk.many as u64 + 1).select_only().columns(columns);
     let rows: Vec<(i64, Millis, Kind, String)> = rows.into_tuple().all(db).await?;
     let entry = |(id, at, kind, sent_by): (i64, Millis, Kind, String)| {
         let (actor, action) = (Actor::read(&sent_by)?, action(kind).to_owned());
-        Some((id, Entry { at, actor, action, kind: Subject::Notification, subject: Some(id.to_string()), count: 1 }))
+        Some((
+            id,
+            Entry {
+                at,
+                actor,
+                action,
+                kind: Subject::Notification,
+                subject: Some(id.to_string()),
+                count: 1,
+                detail: None,
+            },
+        ))
     };
     let entries = rows.into_iter().filter_map(entry).collect();
-    Ok(Part { entries, cut: last.filter(|(_, at)| goes_on(filter, *at)) })
-}
-
-/// Whether what is older than this may be asked for.
-fn goes_on(filter: &Filter, at: Millis) -> bool {
-    filter.since.is_none_or(|since| at >= since)
+    Ok(Part { entries, cut: last.filter(|(_, at)| walk.goes_on(filter, *at)) })
 }
 
 /// By which mutation something of a kind is sent; `sendNotifications` sends each as one of these.

@@ -2,12 +2,42 @@
 
 use super::Entry;
 use crate::clock::Millis;
+use crate::model::slice::{End, Slice};
 
-/// Behind which entry a page ends: the numbers, in the log and among the notifications, that all further ones are below.
+/// A cut through both lists: what stands after it, and is older, are the entries of the log and the notifications with numbers below these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub entry: i64,
     pub notification: i64,
+    /// The list that the act right before the cut is of, whose number then is that act's; nothing where the cut is behind no act.
+    pub behind: Option<List>,
+}
+
+/// Which of the two lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    Log,
+    Sent,
+}
+
+impl Place {
+    /// Before everything.
+    pub(super) const NEWEST: Self = Self { entry: i64::MAX, notification: i64::MAX, behind: None };
+    /// Behind everything.
+    pub(super) const OLDEST: Self = Self { entry: 0, notification: 0, behind: None };
+
+    /// The cut before the act that this one is behind.
+    pub(super) fn before(self) -> Self {
+        let one = |list| i64::from(self.behind == Some(list));
+        Self { entry: self.entry + one(List::Log), notification: self.notification + one(List::Sent), behind: None }
+    }
+
+    fn number(&mut self, list: List) -> &mut i64 {
+        match list {
+            List::Log => &mut self.entry,
+            List::Sent => &mut self.notification,
+        }
+    }
 }
 
 /// A part of what was done.
@@ -15,49 +45,67 @@ pub struct Place {
 pub struct Page {
     /// Newest first, each with the place behind it.
     pub entries: Vec<(Place, Entry)>,
-    /// Where it goes on, if it does.
+    /// Where it goes on, away from the end that it was read from, if it does.
     pub goes_on_at: Option<Place>,
 }
 
-/// One of the two lists, from a place on.
+/// One of the two lists, read from one end of a range.
 pub(super) struct Part {
-    /// By their numbers, which fall.
+    /// By their numbers, from that end on.
     pub entries: Vec<(i64, Entry)>,
     /// Where the walk over it was ended, with the instant of what stands there; nothing where it came to its end.
     pub cut: Option<(i64, Millis)>,
 }
 
-/// A page of at most so many, behind a place. Nothing is shown that is older than what a walk that was cut may still find.
-pub(super) fn merged(log: Part, sent: Part, many: usize, after: Place) -> Page {
+/// A page of a part of both. Nothing is shown beyond what a walk that was cut may still find.
+///
+/// Instants fall along a list as numbers do. Where wrong clocks have them rise, each act is still on one page of a walk; only the order
+/// between the two lists may depend on the end that a page is read from.
+pub(super) fn merged(log: Part, sent: Part, slice: &Slice<Place>) -> Page {
+    let (many, is_forwards) = (slice.many, slice.from == End::First);
+    let is_beyond = |at: Millis, of: Millis| if is_forwards { at < of } else { at > of };
     let horizon = |part: &Part| part.cut.filter(|_| part.entries.len() <= many).map(|(_, at)| at);
-    let horizon = [horizon(&log), horizon(&sent)].into_iter().flatten().max();
-    let (mut place, mut entries) = (after, Vec::new());
+    let horizons = [horizon(&log), horizon(&sent)].into_iter().flatten();
+    let horizon = if is_forwards { horizons.max() } else { horizons.min() };
+    let from = if is_forwards {
+        slice.after.unwrap_or(Place::NEWEST)
+    } else {
+        slice.before.map_or(Place::OLDEST, Place::before)
+    };
+    let (mut cut, mut goes_on_at, mut entries) = (from, Place { behind: None, ..from }, Vec::new());
     let (log_cut, sent_cut) = (log.cut, sent.cut);
     let (mut log, mut sent) = (log.entries.into_iter().peekable(), sent.entries.into_iter().peekable());
     while entries.len() < many {
-        let is_of_log = match (log.peek(), sent.peek()) {
-            (Some((_, one)), Some((_, other))) => one.at >= other.at,
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
+        let list = match (log.peek(), sent.peek()) {
+            // Of two at the same instant that of the log stands first.
+            (Some((_, one)), Some((_, other))) if (one.at >= other.at) == is_forwards => List::Log,
+            (Some(_), None) => List::Log,
+            (_, Some(_)) => List::Sent,
             (None, None) => break,
         };
-        let next = if is_of_log { &mut log } else { &mut sent };
-        let Some((number, entry)) = next.next_if(|(_, of)| horizon.is_none_or(|horizon| of.at >= horizon)) else {
-            break;
-        };
-        *(if is_of_log { &mut place.entry } else { &mut place.notification }) = number;
-        entries.push((place, entry));
+        let next = if list == List::Log { &mut log } else { &mut sent };
+        let is_shown = |(_, of): &(i64, Entry)| horizon.is_none_or(|horizon| !is_beyond(of.at, horizon));
+        let Some((number, entry)) = next.next_if(is_shown) else { break };
+        *cut.number(list) = number;
+        goes_on_at = Place { behind: Some(list), ..cut };
+        entries.push((goes_on_at, entry));
+        if !is_forwards {
+            cut = goes_on_at.before();
+        }
     }
     let (has_log, has_sent) = (log.peek().is_some(), sent.peek().is_some());
     let goes_on = has_log || has_sent || log_cut.is_some() || sent_cut.is_some();
     // What was walked over in vain is not walked over again.
-    if let Some((number, _)) = log_cut.filter(|_| !has_log) {
-        place.entry = number;
+    for (list, walked_to, has_more) in [(List::Log, log_cut, has_log), (List::Sent, sent_cut, has_sent)] {
+        if let Some((number, _)) = walked_to.filter(|_| !has_more) {
+            *cut.number(list) = if is_forwards { number } else { number + 1 };
+            goes_on_at = Place { behind: None, ..cut };
+        }
     }
-    if let Some((number, _)) = sent_cut.filter(|_| !has_sent) {
-        place.notification = number;
+    if !is_forwards {
+        entries.reverse();
     }
-    Page { entries, goes_on_at: goes_on.then_some(place) }
+    Page { entries, goes_on_at: goes_on.then_some(goes_on_at) }
 }
 
 #[cfg(test)]
@@ -66,35 +114,101 @@ mod tests {
     use crate::domain::audit::Subject;
     use crate::model::actor::Actor;
 
-    const START: Place = Place { entry: i64::MAX, notification: i64::MAX };
-
     fn entry(at: Millis) -> Entry {
         let actor = Actor::read("21ops").expect("it is one");
-        Entry { at, actor, action: "act".into(), kind: Subject::Tenant, subject: None, count: 1 }
+        Entry { at, actor, action: "act".into(), kind: Subject::Tenant, subject: None, count: 1, detail: None }
     }
 
-    fn part(ats: &[Millis], after: i64, cut: Option<(i64, Millis)>) -> Part {
-        let all = (1..).zip(ats.iter().rev()).map(|(number, at)| (number, entry(*at))).collect::<Vec<_>>();
-        Part { entries: all.into_iter().rev().filter(|(number, _)| *number < after).collect(), cut }
-    }
-
-    #[test]
-    fn pages_of_two_lists_hold_each_entry_once_in_their_order() {
-        let (log, sent) = ([90, 70, 50, 50, 10], [80, 70, 50, 5]);
-        let (mut place, mut found) = (START, Vec::new());
-        loop {
-            let page = merged(part(&log, place.entry, None), part(&sent, place.notification, None), 2, place);
-            found.extend(page.entries.iter().map(|(_, of)| of.at));
-            let Some(next) = page.goes_on_at else { break };
-            place = next;
+    /// A list of acts at these instants, whose numbers count down to 1: the part of it between two numbers, and so many at the most.
+    fn part(ats: &[Millis], (above, below): (i64, i64), from: End, many: usize) -> Part {
+        let numbers = (1..=i64::try_from(ats.len()).unwrap()).rev();
+        let all = numbers.zip(ats).map(|(number, at)| (number, entry(*at)));
+        let mut entries: Vec<(i64, Entry)> = all.filter(|(number, _)| (above..below).contains(number)).collect();
+        if from == End::Last {
+            entries.reverse();
         }
-        assert_eq!(found, [90, 80, 70, 70, 50, 50, 50, 10, 5]);
+        entries.truncate(many + 1);
+        Part { entries, cut: None }
+    }
+
+    fn page(log: &[Millis], sent: &[Millis], slice: &Slice<Place>) -> Page {
+        let (after, before) = (slice.after.unwrap_or(Place::NEWEST), slice.before.map_or(Place::OLDEST, Place::before));
+        let log = part(log, (before.entry, after.entry), slice.from, slice.many);
+        let sent = part(sent, (before.notification, after.notification), slice.from, slice.many);
+        merged(log, sent, slice)
     }
 
     #[test]
-    fn nothing_is_shown_before_what_a_cut_walk_may_still_find() {
-        let page = merged(part(&[90], i64::MAX, Some((7, 60))), part(&[80, 50], i64::MAX, None), 9, START);
+    fn pages_of_two_lists_hold_each_entry_once_in_their_order_from_either_end() {
+        let lists: [(&[Millis], &[Millis]); 5] = [
+            (&[90, 70, 50, 50, 10], &[80, 70, 50, 5]),
+            (&[9, 8, 7], &[]),
+            (&[], &[9, 8, 7]),
+            (&[5, 5, 5, 5], &[5, 5, 5]),
+            (&[9, 1], &[8, 7, 6, 5, 4, 3, 2]),
+        ];
+        for ((log, sent), many) in lists.into_iter().flat_map(|lists| [(lists, 1), (lists, 2), (lists, 3)]) {
+            let (mut forwards, mut after) = (Vec::new(), None);
+            loop {
+                let page = page(log, sent, &Slice { many, from: End::First, after, before: None });
+                forwards.extend(page.entries);
+                let Some(next) = page.goes_on_at else { break };
+                after = Some(next);
+            }
+            let (mut backwards, mut before) = (Vec::new(), None);
+            loop {
+                let page = page(log, sent, &Slice { many, from: End::Last, after: None, before });
+                backwards.splice(0..0, page.entries);
+                let Some(next) = page.goes_on_at else { break };
+                before = Some(next);
+            }
+            let ats = |all: &[(Place, Entry)]| all.iter().map(|(_, of)| of.at).collect::<Vec<_>>();
+            let mut sorted = [log, sent].concat();
+            sorted.sort_unstable_by(|one, other| other.cmp(one));
+            assert_eq!((ats(&forwards), ats(&backwards)), (sorted.clone(), sorted.clone()), "{log:?} {sent:?}");
+            // Each place, whichever way it was come to, is behind its act and nothing else.
+            for all in [&forwards, &backwards] {
+                for (index, (place, _)) in all.iter().enumerate() {
+                    let rest =
+                        page(log, sent, &Slice { many: 99, from: End::First, after: Some(*place), before: None });
+                    assert_eq!(ats(&rest.entries), sorted[index + 1..], "after {place:?}");
+                    let rest = page(log, sent, &Slice { many: 99, from: End::Last, after: None, before: Some(*place) });
+                    assert_eq!(ats(&rest.entries), sorted[..index], "before {place:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_act_out_of_its_time_is_on_one_page_of_a_walk_from_either_end() {
+        let (log, sent): (&[Millis], &[Millis]) = (&[50, 90, 20, 80], &[60, 10, 70]);
+        for from in [End::First, End::Last] {
+            let (mut found, mut place) = (Vec::new(), None);
+            loop {
+                let (after, before) = if from == End::First { (place, None) } else { (None, place) };
+                let page = page(log, sent, &Slice { many: 2, from, after, before });
+                found.extend(page.entries.iter().map(|(_, of)| of.at));
+                let Some(next) = page.goes_on_at else { break };
+                place = Some(next);
+            }
+            found.sort_unstable();
+            assert_eq!(found, [10, 20, 50, 60, 70, 80, 90]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_shown_beyond_what_a_cut_walk_may_still_find() {
+        let numbered = |all: &[(i64, Millis)]| all.iter().map(|(number, at)| (*number, entry(*at))).collect();
+        let log = Part { entries: numbered(&[(9, 90)]), cut: Some((7, 60)) };
+        let sent = Part { entries: numbered(&[(2, 80), (1, 50)]), cut: None };
+        let page = merged(log, sent, &Slice::first(9, None));
         assert_eq!(page.entries.iter().map(|(_, of)| of.at).collect::<Vec<_>>(), [90, 80]);
-        assert_eq!(page.goes_on_at, Some(Place { entry: 7, notification: 2 }));
+        assert_eq!(page.goes_on_at, Some(Place { entry: 7, notification: 2, behind: None }));
+
+        let log = Part { entries: numbered(&[(7, 60)]), cut: Some((8, 65)) };
+        let sent = Part { entries: numbered(&[(1, 50), (2, 80)]), cut: None };
+        let page = merged(log, sent, &Slice { many: 9, from: End::Last, after: None, before: None });
+        assert_eq!(page.entries.iter().map(|(_, of)| of.at).collect::<Vec<_>>(), [60, 50]);
+        assert_eq!(page.goes_on_at, Some(Place { entry: 9, notification: 2, behind: None }));
     }
 }

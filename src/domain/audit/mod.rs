@@ -21,7 +21,7 @@ use crate::model::actor::Actor;
 
 pub use entity::audit_entry::Subject;
 pub use list::{Filter, page};
-pub use merge::{Page, Place};
+pub use merge::{List, Page, Place};
 
 /// The most acts that are told of one notification.
 const HISTORY: u64 = 20;
@@ -38,6 +38,8 @@ pub struct Entry {
     pub subject: Option<String>,
     /// How many things or users it was about.
     pub count: i64,
+    /// What it was about in particular.
+    pub detail: Option<String>,
 }
 
 /// Writes down what changes nothing, and shall be known all the same.
@@ -84,6 +86,7 @@ impl Entry {
             kind: of.subject_kind,
             subject: of.subject,
             count: of.subject_count,
+            detail: of.detail,
         })
     }
 }

@@ -44,6 +44,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
         Column::TemplateLink,
         Column::Icon,
         Column::Ui,
+        Column::UsersMaySend,
     ];
     transaction!(app.db, |txn| {
         raise_version(txn, tenant, app.now()).await?;
@@ -139,7 +140,7 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
     types.map(with_rules).collect()
 }
 
-fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {
+fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 14] {
     let template = of.template.as_ref();
     [
         tenant.id.into(),
@@ -155,6 +156,7 @@ fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 13] {
         template.and_then(|template| template.link.clone()).into(),
         of.icon.clone().into(),
         of.ui.as_ref().map(ToString::to_string).into(),
+        of.users_may_send.into(),
     ]
 }
 
@@ -191,6 +193,7 @@ impl TryFrom<message_type::Model> for MessageType {
             group: row.group_label,
             read_policy: row.read_policy,
             mandatory: row.mandatory,
+            users_may_send: row.users_may_send,
             ttl_seconds: row.ttl_seconds,
             position: row.position,
             template: row.template_title.map(|title| Template { title, body, link }),

@@ -1,4 +1,4 @@
-//! The catalogue of a tenant: message types, reasons, codes of views and default preferences.
+//! The catalogue of a tenant: message types, reasons, codes of views, target types, the follow policy and default preferences.
 //!
 //! Groups are no part of it: there may be thousands, and they come and go (`channel::group`).
 //!
@@ -10,6 +10,7 @@ pub mod action;
 mod message_type;
 mod reason;
 mod statement;
+mod target_type;
 mod version;
 mod view_code;
 
@@ -21,7 +22,7 @@ use entity::preference::Scope;
 use entity::prelude::*;
 use tokio::time::timeout;
 
-use super::tenant::{Tenant, head};
+use super::tenant::{CatalogueHead, Tenant, catalogue_head, head};
 use crate::app::App;
 use crate::database::ACQUIRE_TIMEOUT;
 use crate::error::{Error, Result};
@@ -29,8 +30,10 @@ use crate::error::{Error, Result};
 pub use crate::model::catalogue::{Catalogue, DeliveryRule, MessageType, Parts, TYPES};
 pub use crate::model::template::{LetterTemplate, Template};
 pub use entity::message_type::ReadPolicy;
+pub use entity::target_type::SubscriptionPolicy;
 pub use message_type::{TypeChange, delete as delete_type, save as save_type};
 pub use reason::{delete as delete_reason, save as save_reason};
+pub use target_type::{TargetType, delete as delete_target_type, save as save_target_type, save_follow_policy};
 pub use version::raise_version;
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
 
@@ -65,11 +68,13 @@ pub async fn current(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
 
 /// The version is read before the rest: when something changes in between, the next comparison notices.
 async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
-    let (_, version) = head(&app.db.read, tenant).await?;
+    let CatalogueHead { version, follow_policy } = catalogue_head(&app.db.read, tenant).await?;
     let parts = Parts {
         types: message_type::all(app, tenant).await?,
         reasons: reason::all(app, tenant).await?,
         view_codes: view_code::all(app, tenant).await?,
+        target_types: target_type::all(app, tenant).await?,
+        follow_policy,
         defaults: defaults(app, tenant).await?,
     };
     let catalogue = Arc::new(Catalogue::new(version, parts));

@@ -1,29 +1,41 @@
 //! Follows: users who hear of all that another one does.
 
+use std::sync::Arc;
+
 use entity::channel;
 use entity::ids::{ChannelId, UserId};
 use entity::prelude::*;
 
+use super::permit::{Permits, Subject};
 use super::{Code, Kind, listen, open};
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
-use crate::domain::user;
+use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 use crate::model::slice::Slice;
 
-/// `follower` hears of what `actor` does from now on. Doing so again changes nothing.
-pub async fn follow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
-    if follower == actor {
-        return Err(Error::bad_input("user", "must be another user: nobody follows themselves"));
+/// `follower` hears of what the user with the partner's id `actor` does from now on. Doing so again changes nothing. Returns who that is.
+///
+/// `FORBIDDEN` where users ask for it themselves and the tenant has not opened follows.
+pub async fn follow(app: &Arc<App>, tenant: &Arc<Tenant>, by: By<'_>, follower: UserId, actor: &str) -> Result<UserId> {
+    let mut permits = Permits::new(by, Subject::Follows);
+    loop {
+        let permit = permits.next(app, tenant).await?;
+        let actor = user::mention_one(app, tenant, "user", actor).await?;
+        if follower == actor {
+            return Err(Error::bad_input("user", "must be another user: nobody follows themselves"));
+        }
+        let now = app.now();
+        let begun = transaction!(app.db, |txn| {
+            user::held(txn, tenant, &[actor]).await?;
+            let channels = open(txn, tenant, &[Code::Actor(actor.0)], now).await?;
+            listen::begin_one(txn, tenant, permit, follower, &channels, now).await
+        })?;
+        if begun.is_some() {
+            return Ok(actor);
+        }
     }
-    let now = app.now();
-    transaction!(app.db, |txn| {
-        user::held(txn, tenant, &[actor]).await?;
-        let channels = open(txn, tenant, &[Code::Actor(actor.0)], now).await?;
-        listen::begin_one(txn, tenant, follower, &channels, now).await?;
-        Ok(())
-    })
 }
 
 /// The reverse.

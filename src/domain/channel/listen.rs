@@ -17,10 +17,12 @@ use sea_orm::Select;
 use sea_orm::sea_query::ExprTrait;
 
 use super::Kind;
+use super::permit::Permit;
 use super::statement::unheard;
 use crate::app::App;
 use crate::database::Transaction;
-use crate::domain::inbox::sync;
+use crate::domain::inbox::sync::{self, LockedUsers};
+use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
@@ -49,26 +51,27 @@ pub(super) fn range(user: UserId, kind: Kind, slice: Slice<ChannelId>) -> Select
     }
 }
 
-/// A user listens to channels of their own choice from now on. Returns how many subscriptions are new; `CONFLICT` where they
-/// are too many.
+/// A user listens to channels of their own choice from now on. Returns how many subscriptions are new, and nothing where the permit
+/// does not hold any more; `CONFLICT` where they are too many.
 pub(super) async fn begin_one(
     txn: &Transaction,
     tenant: &Tenant,
+    permit: Permit,
     user: UserId,
     channels: &[ChannelId],
     now: i64,
-) -> Result<u64> {
-    begin_many(txn, tenant, &channels.iter().map(|channel| (user, *channel)).collect(), now).await
+) -> Result<Option<u64>> {
+    let locked = sync::held(txn, tenant, &[user]).await?;
+    if !permit.holds_at(locked.catalogue_version) {
+        return Ok(None);
+    }
+    let wanted = channels.iter().map(|channel| (user, *channel)).collect();
+    begin_locked(txn, tenant, &wanted, locked, now).await?.created_count().map(Some)
 }
 
-/// The same for as many users as one transaction may lock.
+/// The same for as many users as one transaction may lock, without a permit.
 pub(super) async fn begin_many(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<u64> {
-    let Begun { created_count, most } = begin(txn, tenant, wanted, now).await?;
-    if created_count > 0 && most > CHANNELS {
-        let message = format!("a user has at most {CHANNELS} subscriptions, follows and groups together");
-        return Err(Error::Conflict(message));
-    }
-    Ok(created_count)
+    begin(txn, tenant, wanted, now).await?.created_count()
 }
 
 /// What came of beginning to listen.
@@ -79,13 +82,35 @@ pub(super) struct Begun {
     most: i64,
 }
 
+impl Begun {
+    fn created_count(self) -> Result<u64> {
+        if self.created_count > 0 && self.most > CHANNELS {
+            let message = format!("a user has at most {CHANNELS} subscriptions, follows and groups together");
+            return Err(Error::Conflict(message));
+        }
+        Ok(self.created_count)
+    }
+}
+
 /// Who is to listen to what.
 pub(super) type Pairs = BTreeSet<(UserId, ChannelId)>;
 
 /// Users listen to channels from now on, at most 1,000 of them; who did already goes on.
 pub(super) async fn begin(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<Begun> {
     let users: Vec<UserId> = wanted.iter().map(|(user, _)| *user).collect::<BTreeSet<_>>().into_iter().collect();
-    let (since, counts) = sync::held(txn, tenant, &users).await?;
+    let locked = sync::held(txn, tenant, &users).await?;
+    begin_locked(txn, tenant, wanted, locked, now).await
+}
+
+async fn begin_locked(
+    txn: &Transaction,
+    tenant: &Tenant,
+    wanted: &Pairs,
+    locked: LockedUsers,
+    now: i64,
+) -> Result<Begun> {
+    let LockedUsers { end: since, subscription_counts: counts, .. } = locked;
+    let users: Vec<UserId> = wanted.iter().map(|(user, _)| *user).collect::<BTreeSet<_>>().into_iter().collect();
     let present = present(txn, wanted).await?;
     let new: Vec<(UserId, ChannelId)> = wanted.difference(&present).copied().collect();
     let columns = [Column::UserId, Column::ChannelId, Column::SinceSeq, Column::CreatedAt];
@@ -145,6 +170,7 @@ pub(super) async fn cease(
     if !unheard.is_empty() {
         sync::within(txn, tenant, &unheard, now).await?;
     }
+    tally::departing(txn, tenant, users, channels).await?;
     let mut removed_count = 0;
     for &channel in channels {
         let present = Vec::from_iter(listeners(txn, channel, users).await?);

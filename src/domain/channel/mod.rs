@@ -6,6 +6,7 @@ mod close;
 mod follow;
 mod group;
 mod listen;
+mod permit;
 mod statement;
 mod sweep;
 mod target;

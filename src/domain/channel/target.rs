@@ -9,13 +9,14 @@ use entity::prelude::*;
 use entity::subscription::{self, Entity as Subscription};
 use sea_orm::sea_query::{ExprTrait, Func};
 
+use super::permit::{Permits, Subject};
 use super::{Code, Kind, Target, listen, open};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::user;
+use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::slice::Slice;
@@ -76,9 +77,12 @@ pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result
 }
 
 /// Subscribes to actions on a target, from now on. Doing so again changes nothing.
+///
+/// `FORBIDDEN` where users ask for it themselves and the tenant has not opened the target's type.
 pub async fn subscribe(
     app: &App,
     tenant: &Tenant,
+    by: By<'_>,
     who: Listener,
     target: &Target,
     actions: Vec<String>,
@@ -88,23 +92,30 @@ pub async fn subscribe(
     actions.sort();
     actions.dedup();
     let codes: Vec<Code> = actions.iter().map(|action| target.channel(action)).collect();
-    let now = app.now();
-    let subscribed = transaction!(app.db, |txn| {
-        let channels = open(txn, tenant, &codes, now).await?;
-        let created_count = match who {
-            Listener::User(user) => listen::begin_one(txn, tenant, user, &channels, now).await?,
-            Listener::Group(group) => begin_group(txn, group, &channels, now).await?,
-        };
-        let created = created_at(txn, who, &channels).await?;
-        let subscriptions = channels.iter().zip(&actions).map(|(&channel, action)| TopicSubscription {
-            channel,
-            target: target.clone(),
-            action: action.clone(),
-            created_at: created.iter().find(|(of, _)| *of == channel).map_or(now, |(_, at)| *at),
-        });
-        Ok(Subscribed { subscriptions: subscriptions.collect(), created_count })
-    })?;
-    Ok(subscribed)
+    let mut permits = Permits::new(by, Subject::TargetsOf(&target.target_type));
+    loop {
+        let permit = permits.next(app, tenant).await?;
+        let now = app.now();
+        let subscribed = transaction!(app.db, |txn| {
+            let channels = open(txn, tenant, &codes, now).await?;
+            let created_count = match who {
+                Listener::User(user) => listen::begin_one(txn, tenant, permit, user, &channels, now).await?,
+                Listener::Group(group) => Some(begin_group(txn, group, &channels, now).await?),
+            };
+            let Some(created_count) = created_count else { return Ok(None) };
+            let created = created_at(txn, who, &channels).await?;
+            let subscriptions = channels.iter().zip(&actions).map(|(&channel, action)| TopicSubscription {
+                channel,
+                target: target.clone(),
+                action: action.clone(),
+                created_at: created.iter().find(|(of, _)| *of == channel).map_or(now, |(_, at)| *at),
+            });
+            Ok(Some(Subscribed { subscriptions: subscriptions.collect(), created_count }))
+        })?;
+        if let Some(subscribed) = subscribed {
+            return Ok(subscribed);
+        }
+    }
 }
 
 /// Somebody who is to listen to actions on a target.

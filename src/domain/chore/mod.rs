@@ -1,8 +1,11 @@
 //! Chores: what the server does from time to time, on one node.
 
 pub mod drift;
+pub mod fence;
 pub mod pending;
+mod raise;
 pub mod restored;
+mod statement;
 pub mod sweep;
 
 use entity::chore::{self, Column};

@@ -58,7 +58,7 @@ async fn step<C: Carrier>(txn: &Transaction, app: &App, tenant: &Tenant, of: &La
         return move_to(txn, of, end).await.map(|()| false);
     }
     let after = of.cursor_seq.max(swept.min(end));
-    let upto = Seq(end.0.min(after.0 + STEP));
+    let upto = end.min(app.gaps.read().step(tenant.id, after, STEP));
     if upto == of.cursor_seq {
         return Ok(false);
     }

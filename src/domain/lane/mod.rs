@@ -22,6 +22,7 @@ mod replay;
 mod show;
 mod statement;
 mod sweep;
+mod trust;
 mod turn;
 
 use entity::ids::{Seq, TenantId};
@@ -49,6 +50,7 @@ pub use replay::{Replay, replay};
 pub use show::{Figures, by_notification, count, many, pending, resting_until};
 pub use statement::{Waiting, waiting};
 pub use sweep::{renew_secrets, sweep};
+pub use trust::Trust;
 pub use turn::{Ended, run};
 
 /// What the lanes of a kind send, and how.
@@ -70,10 +72,10 @@ pub trait Carrier: Send + Sync + 'static {
         parcel: Self::Parcel,
     ) -> impl Future<Output = Outcome> + Send;
 
-    /// Whether nobody knows that what it is sent to answers: somebody's own choice, for which others are not to wait.
-    fn is_doubted(app: &App, parcel: &Self::Parcel) -> bool {
+    /// How far the host is trusted that it is sent to.
+    fn trust<'a>(app: &App, parcel: &'a Self::Parcel) -> Trust<'a> {
         let _ = (app, parcel);
-        false
+        Trust::Known
     }
 
     /// Makes deliveries, or what will become some, of a part of the log: in the transaction that moves the lane's place.
@@ -177,6 +179,8 @@ pub enum Blame {
     Gone,
     /// It has taken all that it takes for now, and is well; `retry_after` says until when.
     Quota,
+    /// It works, and cannot take this one now.
+    Deferred,
     /// It works, and will never take this one.
     Delivery,
     /// It works, and knows no such address.
@@ -188,7 +192,7 @@ pub enum Blame {
 impl Blame {
     /// Whether the other end is well, for all that.
     fn spares_the_lane(self) -> bool {
-        matches!(self, Self::Delivery | Self::Contact | Self::Host)
+        matches!(self, Self::Deferred | Self::Delivery | Self::Contact | Self::Host)
     }
 
     /// Whether it would be the same the next time.
@@ -209,7 +213,12 @@ pub async fn find(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Opt
     Ok(of.one(&app.db.read).await?)
 }
 
-/// The same; `NOT_FOUND` where there is none.
+/// The tenant's lane with this row, of any kind; nothing where there is none.
+pub async fn find_any(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
+    Ok(Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
+}
+
+/// The lane of a kind; `NOT_FOUND` where there is none.
 pub async fn known(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Lane> {
     find(app, tenant, kind, id).await?.ok_or_else(|| none(kind))
 }

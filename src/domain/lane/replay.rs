@@ -75,6 +75,7 @@ async fn again(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>
     let ids: Vec<i64> = all.iter().map(|of| of.id).collect();
     let to = Deliveries::update_many().col_expr(Column::State, Expr::val(DeliveryState::Fresh));
     let to = to.col_expr(Column::DueAt, Expr::val(now)).col_expr(Column::Attempts, Expr::val(0_i64));
+    let to = to.col_expr(Column::FirstTriedAt, Expr::val(None::<Millis>));
     to.filter(Column::Id.among(txn, &ids)).exec(txn).await?;
     Ok(all.len())
 }

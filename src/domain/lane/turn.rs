@@ -8,7 +8,7 @@ use entity::delivery::{Column as Of, Entity as Deliveries};
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -16,6 +16,7 @@ use super::disable::{Why, alarm, disable};
 use super::due::due;
 use super::lease::{Lease, claim, lock_all};
 use super::log::{Taken, take};
+use super::trust::{Seats, Trust};
 use super::{Blame, Carrier, Delivery, DeliveryState, Event, Lane, Outcome, Prepared, State};
 use crate::app::App;
 use crate::clock::Millis;
@@ -29,13 +30,11 @@ use crate::telemetry::metrics::Deliveries as Counted;
 
 /// Attempts of a lane that are under way at a time.
 const WIDTH: usize = 16;
-/// Of those, attempts at what may never answer.
-const DOUBTED: usize = 4;
 /// Deliveries that are read at once.
 const BATCH: usize = 200;
 /// Deliveries that have been read, and wait: while what may never answer waits for one of its few places, others are read on and pass it.
 const WAITING: usize = 2 * BATCH;
-/// How long what may never answer is put off where it has waited for too long, in milliseconds.
+/// How long what waits for one of the few places is put off where it has waited for too long, in milliseconds.
 const PUT_OFF: Millis = 30_000;
 /// How long what was read waits, until it is read again: what is sent is as of about now.
 const STALE: Duration = Duration::from_secs(2);
@@ -116,8 +115,8 @@ struct Turn<C: Carrier> {
     last: Last,
     /// Less than usual where the receiver has asked for it.
     width: usize,
-    /// The places of what may never answer.
-    doubted: Arc<Semaphore>,
+    /// The places of what users have named.
+    seats: Seats,
     queue: VecDeque<Ready<C::Parcel>>,
     flying: JoinSet<Done>,
     done: Vec<Done>,
@@ -145,7 +144,7 @@ impl<C: Carrier> Turn<C> {
             lease,
             lane,
             width: WIDTH,
-            doubted: Arc::new(Semaphore::new(DOUBTED)),
+            seats: Seats::default(),
             queue: VecDeque::new(),
             flying: JoinSet::new(),
             done: Vec::new(),
@@ -206,17 +205,21 @@ impl<C: Carrier> Turn<C> {
 
     fn may_begin(&self) -> bool {
         // Nobody waits for the last of what may never answer.
-        let is_over = self.is_over() && self.doubted.available_permits() == DOUBTED;
+        let is_over = self.is_over() && !self.seats.are_doubted();
         let may_go_on = !is_over && !*self.stop.borrow() && self.disabled.is_none();
         let is_open = self.health.is_open(self.app.now());
         let width = if self.health.is_probed() { 1 } else { self.width };
         may_go_on && !is_open && self.lane.state == State::Active && self.flying.len() < width
     }
 
-    /// Where in the queue what goes out next is: what may never answer has a few places, and none when the turn is over.
+    /// Where in the queue what goes out next is: what users have named has a few places, and what may never answer none when the turn is
+    /// over.
     fn next_place(&self) -> Option<usize> {
-        let has_room = !self.is_over() && self.doubted.available_permits() > 0;
-        self.queue.iter().position(|of| has_room || !C::is_doubted(&self.app, &of.parcel))
+        let is_over = self.is_over();
+        self.queue.iter().position(|of| {
+            let trust = C::trust(&self.app, &of.parcel);
+            self.seats.have_room(trust) && !(is_over && matches!(trust, Trust::Doubted(_)))
+        })
     }
 
     /// Whether to look for what is due.
@@ -234,7 +237,8 @@ impl<C: Carrier> Turn<C> {
     /// What waits for too long is read again; put off, where it waits for one of the few places.
     fn clear_stale(&mut self) {
         while let Some(ready) = self.queue.pop_front_if(|of| of.read_at.elapsed() > STALE) {
-            if C::is_doubted(&self.app, &ready.parcel) {
+            let trust = C::trust(&self.app, &ready.parcel);
+            if matches!(trust, Trust::Doubted(_)) || !self.seats.have_room(trust) {
                 let at = self.app.now();
                 self.done.push(Done { delivery: ready.delivery, at, what: What::Later(at + PUT_OFF) });
             } else {
@@ -298,11 +302,10 @@ impl<C: Carrier> Turn<C> {
 
     fn begin(&mut self, ready: Ready<C::Parcel>) {
         let (app, receiver) = (self.app.clone(), self.receiver.clone());
-        let is_doubted = C::is_doubted(&app, &ready.parcel);
-        let place: Option<OwnedSemaphorePermit> = self.doubted.clone().try_acquire_owned().ok().filter(|_| is_doubted);
+        let seat = self.seats.take(C::trust(&app, &ready.parcel));
         let id = self.tenant.seal.close(Kind::Delivery, 0, ready.delivery.id);
         self.flying.spawn(async move {
-            let _place = place;
+            let _seat = seat;
             let outcome = C::attempt(&receiver, &app, &id, ready.parcel).await;
             Done { delivery: ready.delivery, at: app.now(), what: What::Answered(outcome) }
         });
@@ -507,6 +510,7 @@ async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome
     };
     let to = Deliveries::update_many().col_expr(Of::State, Expr::val(state)).col_expr(Of::DueAt, Expr::val(due_at));
     let to = to.col_expr(Of::Attempts, Expr::val(attempts));
+    let to = to.col_expr(Of::FirstTriedAt, Expr::val(delivery.first_tried_at.unwrap_or(at)));
     let to = to.col_expr(Of::Status, Expr::val(outcome.status.map(i64::from)));
     let to = to.col_expr(Of::Error, Expr::val(outcome.error.clone()));
     let to = if next.is_none() { to.col_expr(Of::DoneAt, Expr::val(at)) } else { to };

@@ -8,6 +8,7 @@ use entity::ids::{Seq, TypeId, UserId, ViewId};
 use super::mailbox::{Mailbox, Slot, Slots};
 use crate::clock::Millis;
 use crate::domain::overview::{Overview, Wish};
+use crate::domain::tenant::Tenant;
 use crate::domain::view::{Key, Standing, ViewState};
 use crate::error::Result;
 use crate::model::item::Item;
@@ -34,6 +35,10 @@ pub(super) enum Event {
     Head {
         last_seq: Seq,
         catalogue_version: i64,
+    },
+    /// The database is another one than before: the room begins anew, of this tenant where it is said.
+    Anew {
+        tenant: Option<Arc<Tenant>>,
     },
     /// What has expired up to an instant.
     Expired {

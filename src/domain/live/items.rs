@@ -37,12 +37,14 @@ pub struct ItemFeed {
     /// The replay goes up to here; nothing once it is over.
     replay_to: Option<Seq>,
     ready: VecDeque<Item>,
+    /// Parts of the missed items that were read, and items in them, since `take_read`.
+    read: (u32, u32),
 }
 
 /// Every item of a user after `after`, or from now on, of these types or of all.
 ///
 /// A place that lies before the retention window, or that the log does not have, is refused: what came after it may be
-/// gone.
+/// gone. So is one of what was lost in a failover: whoever was there shows what is no more.
 pub async fn items(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -59,7 +61,8 @@ pub async fn items(
         None => None,
     };
     let place = resume::place(app, tenant, user).await?;
-    if after.is_some_and(|after| after < place.oldest || after > place.end) {
+    let is_lost = |after| app.gaps.read().have(tenant.id, after);
+    if after.is_some_and(|after| after < place.oldest || after > place.end || is_lost(after)) {
         let message = "lies outside of what is kept: start from the cursor of a fresh overview";
         return Err(Error::bad_input("after", message));
     }
@@ -75,10 +78,22 @@ pub async fn items(
         at_least: Seq(0),
         replay_to: Some(place.end),
         ready: VecDeque::new(),
+        read: (0, 0),
     })
 }
 
 impl ItemFeed {
+    /// Whose items they are.
+    pub fn user(&self) -> UserId {
+        self.session.user
+    }
+
+    /// How many parts of what was missed were read since this was asked the last time, and how many items.
+    pub fn take_read(&mut self) -> (usize, usize) {
+        let (parts, items) = std::mem::take(&mut self.read);
+        (parts as usize, items as usize)
+    }
+
     /// Whether more of what was missed is to be read before the next item is asked for.
     pub fn is_behind(&self) -> bool {
         self.ready.is_empty() && self.replay_to.is_some()
@@ -130,13 +145,16 @@ impl ItemFeed {
             let span = Span { after: self.at, upto: end, types: self.types.as_deref(), limit: Some(PAGE) };
             let page = newer(app, tenant, &[user], span).await?;
             (self.ready, more_after) = (page.items.into(), page.more_after);
+            note(&mut self.read, self.ready.len());
         } else if self.at < end {
             let missed = Missed { user, after: self.at, upto: end };
             let mut items = resume::missed(app, tenant, missed).await?;
+            let count = items.len();
             let is_wanted =
                 |item: &Item| self.types.as_ref().is_none_or(|of| of.contains(&item.content.message_type.id));
             items.retain(is_wanted);
             self.ready = items.into();
+            note(&mut self.read, count);
         }
         self.at_least = more_after.unwrap_or_default();
         if more_after.is_none() {
@@ -145,4 +163,10 @@ impl ItemFeed {
         }
         Ok(())
     }
+}
+
+/// Notes a part of what was missed, with so many items.
+fn note((parts, items): &mut (u32, u32), count: usize) {
+    *parts += 1;
+    *items += u32::try_from(count).unwrap_or(u32::MAX);
 }

@@ -169,6 +169,11 @@ impl Room {
                 self.members.leave(user, session);
                 self.view_members.leave(user, session);
             }
+            Event::Anew { tenant: Some(tenant) } if self.tenant.era == tenant.era => {}
+            Event::Anew { tenant } => {
+                self.tenant = tenant.unwrap_or_else(|| self.tenant.clone());
+                self.begin_anew();
+            }
             Event::Expired { seqs, upto } => {
                 self.touched.add(&seqs);
                 self.expired_upto = self.expired_upto.max(upto);
@@ -176,9 +181,9 @@ impl Room {
             Event::Head { last_seq, catalogue_version } => {
                 if last_seq < std::mem::replace(&mut self.end_seen, last_seq) {
                     tracing::warn!("the log ends before where it ended: the database was restored");
-                    (self.heard, self.missing) = (None, None);
-                    self.ahead.clear();
                     self.end();
+                    self.begin_anew();
+                    self.end_seen = last_seq;
                 }
                 self.tenant.saw(last_seq);
                 self.view_members.doubt_some();
@@ -201,6 +206,16 @@ impl Room {
                 }
             }
         }
+    }
+
+    /// Ends all sessions, and forgets what is known of the log.
+    fn begin_anew(&mut self) {
+        (self.heard, self.missing, self.end_seen) = (None, None, Seq(0));
+        self.ahead.clear();
+        self.touched = Touched::default();
+        self.contents = Contents::default();
+        self.members.end();
+        self.view_members.end();
     }
 
     fn hear(&mut self, notice: &Notice) {

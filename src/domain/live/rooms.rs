@@ -19,6 +19,13 @@ pub struct Live {
 }
 
 impl Live {
+    /// Ends all sessions, which come back: what their rooms remember may mean something else by now.
+    pub fn end(&self) {
+        for room in self.rooms.lock().values() {
+            let _ = room.send(Event::Anew { tenant: None });
+        }
+    }
+
     /// Tells a tenant's room, if it is open.
     pub(super) fn tell(&self, tenant: TenantId, event: Event) {
         let rooms = self.rooms.lock();

@@ -59,8 +59,16 @@ pub(super) fn enter(
         tokio::spawn(Room::new(app.clone(), live.clone(), tenant.clone(), inbox).run());
         events
     });
+    let era = app.db.fence.era();
+    if era > 0 && era == tenant.era {
+        let _ = room.send(Event::Anew { tenant: Some(tenant.clone()) });
+    }
     // The room takes itself out of the map under the same lock before it stops receiving, also where it panics.
     let _ = room.send(event(number));
+    if era != tenant.era {
+        // What the session begins with was found out before.
+        let _ = room.send(Event::Anew { tenant: None });
+    }
     app.metrics.subscriptions.inc();
     Session { app: app.clone(), room: room.clone(), user, span: Span::current(), number }
 }

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// What a session sees of its user's views.
 #[derive(Debug)]
 pub struct ViewFeed {
-    _session: Session,
+    session: Session,
     slots: Arc<Slots<ViewId, ViewState>>,
 }
 
@@ -39,10 +39,15 @@ pub async fn views(
         let session = ViewSession { number, keys, slots: slots.clone() };
         Event::JoinViews { user, session, seen }
     });
-    Ok(ViewFeed { _session: session, slots })
+    Ok(ViewFeed { session, slots })
 }
 
 impl ViewFeed {
+    /// Whose views they are.
+    pub fn user(&self) -> UserId {
+        self.session.user
+    }
+
     /// The next view that changed, as it is now. What changes while nobody asks is merged, a view at a time.
     pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<View>> {
         self.slots.poll_take(cx).map(|changed| match changed {

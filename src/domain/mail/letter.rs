@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::mail::{self, Entry, Words};
 use crate::model::item::Content;
 use crate::model::template::Text;
+use crate::text::{characters, closed, cut_trimmed};
 
 /// The most characters of an item's body in a digest.
 const BEGINNING: usize = 200;
@@ -21,7 +22,6 @@ pub struct Message {
     pub subject: String,
     pub text: String,
     pub html: String,
-    pub at: i64,
     /// Where its reader asks for no more of its kind.
     pub unsubscribe: Option<String>,
     pub language: Option<String>,
@@ -51,7 +51,7 @@ pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) ->
     let text = if text.is_empty() { title.clone() } else { text };
     let text = unsubscribe.iter().fold(text, |text, link| format!("{text}\n\n{}: {link}", words.link));
     let (to, language) = (item.address.clone(), item.locale.clone());
-    Ok(Message { to, subject: title, text, html, at: of.published_at, unsubscribe, language })
+    Ok(Message { to, subject: title, text, html, unsubscribe, language })
 }
 
 /// What is unread, as a letter. Its link to unsubscribe is of all types that go into digests; without one where all that it lists is of
@@ -82,15 +82,17 @@ pub(super) fn digest(app: &App, tenant: &Tenant, lane: &Lane, of: &Digest<'_>) -
     let parts = entries.iter().map(lines).chain([more]).chain(footer).filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
     let (to, language) = (of.address.to_owned(), of.locale.map(ToOwned::to_owned));
-    Ok(Message { to, subject, text, html, at: of.at, unsubscribe, language })
+    Ok(Message { to, subject, text, html, unsubscribe, language })
 }
 
 /// An item with the beginning of its body.
 fn entry(lane: &Lane, of: &Content) -> Entry {
     let body = of.body().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let body = match body.char_indices().nth(BEGINNING) {
-        Some((end, _)) => format!("{}…", body[..end].trim_end()),
-        None => body,
+    let body = closed(&body);
+    let body = if characters(&body) > BEGINNING {
+        cut_trimmed(&body, BEGINNING + 1, "…", characters)
+    } else {
+        body.into_owned()
     };
     Entry { title: of.title(), body, link: of.link().and_then(|link| absolute(lane, &link)) }
 }

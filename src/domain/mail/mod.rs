@@ -15,35 +15,46 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
 use crate::mail::{FailureKind, Letter, Relay};
+use letter::Message;
 
-pub use letter::Message;
 pub use relay::{Change, has_relays, save};
+
+/// The longest time that a letter says it has been on its way: gateways refuse what is a week old.
+const UNDER_WAY: Millis = 5 * 24 * 60 * 60 * 1000;
 
 /// What relays are handed.
 #[derive(Debug)]
 pub struct Mails;
 
+/// A letter, and when it was tried first, where it was.
+#[derive(Debug)]
+pub struct Parcel {
+    message: Message,
+    tried_at: Option<Millis>,
+}
+
 impl Carrier for Mails {
     const KIND: Kind = Kind::Email;
-    type Parcel = Message;
+    type Parcel = Parcel;
     type Receiver = Result<Relay, String>;
 
     fn receiver(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
         relay::opened(app, tenant, lane)
     }
 
-    async fn attempt(receiver: &Self::Receiver, app: &App, id: &str, of: Message) -> Outcome {
+    async fn attempt(receiver: &Self::Receiver, app: &App, id: &str, parcel: Parcel) -> Outcome {
         let relay = match receiver {
             Ok(relay) => relay,
             Err(why) => return Outcome::unanswered(why),
         };
+        let (of, now) = (parcel.message, app.now());
         let letter = Letter {
             to: &of.to,
             subject: &of.subject,
             text: &of.text,
             html: Some(&of.html),
             id,
-            at: of.at,
+            at: parcel.tried_at.unwrap_or(now).max(now - UNDER_WAY),
             unsubscribe: of.unsubscribe.as_deref(),
             language: of.language.as_deref(),
         };
@@ -54,6 +65,7 @@ impl Carrier for Mails {
         let blame = match failure.kind {
             FailureKind::Recipient => Blame::Contact,
             FailureKind::Letter => Blame::Delivery,
+            FailureKind::Deferred => Blame::Deferred,
             FailureKind::Later | FailureKind::Relay | FailureKind::Refused => Blame::Lane,
         };
         Outcome { status: failure.code, error: Some(failure.told), blame, ..Outcome::default() }
@@ -74,14 +86,21 @@ impl Carrier for Mails {
         Ok(both.into_iter().flatten().min())
     }
 
-    async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Message>>> {
+    async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Parcel>>> {
         let is_digest = |of: &Delivery| of.event == Event::Digest;
         let (digests, items): (Vec<Delivery>, Vec<Delivery>) = due.iter().cloned().partition(is_digest);
         let items = dispatch::prepare(app, tenant, lane, &items, |due| letter::message(app, tenant, lane, due)).await?;
         let digests = digest::prepare(app, tenant, lane, &digests, |of| letter::digest(app, tenant, lane, of)).await?;
         let (mut items, mut digests) = (items.into_iter(), digests.into_iter());
-        let next = |of: &Delivery| if is_digest(of) { digests.next() } else { items.next() };
-        Ok(due.iter().filter_map(next).collect())
+        let mut next = |of: &Delivery| if is_digest(of) { digests.next() } else { items.next() };
+        let parcel = |of: &Delivery| {
+            Some(match next(of)? {
+                Prepared::Ready(message) => Prepared::Ready(Parcel { message, tried_at: of.first_tried_at }),
+                Prepared::Dropped => Prepared::Dropped,
+                Prepared::Later(at) => Prepared::Later(at),
+            })
+        };
+        Ok(due.iter().filter_map(parcel).collect())
     }
 
     async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {

@@ -7,10 +7,12 @@ use sea_orm::ConnectionTrait;
 
 use super::draft::Draft;
 use super::envelope::Envelope;
+use super::key::Kept;
 use super::publish::{self, Publication};
 use super::write::{self, Head, Take};
 use super::{Notification, by_keys, schedule, state};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
@@ -40,7 +42,7 @@ pub(super) enum Written {
 ///
 /// What can be read beforehand is; the seqs are taken as late as can be, for from then on the tenant's row is locked.
 pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jobs: &[&[Draft]]) -> Result<Written> {
-    let Sorted { fates, new } = sort(txn, tenant, jobs).await?;
+    let Sorted { fates, new } = sort(txn, tenant, jobs, app.now()).await?;
     let mut written = Vec::new();
     if !new.is_empty() {
         let due: Vec<&Draft> = new.iter().copied().filter(|draft| draft.publish_at.is_none()).collect();
@@ -123,12 +125,11 @@ struct Sorted<'a> {
 }
 
 /// Tells new drafts from those that were sent before.
-async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft]]) -> Result<Sorted<'a>> {
+async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft]], now: Millis) -> Result<Sorted<'a>> {
     let keys = jobs.iter().copied().flatten().filter_map(|draft| draft.idempotency_key.as_ref());
     let keys: Vec<&str> = keys.map(|key| key.kept.as_str()).collect();
     let found = by_keys(db, tenant, &keys).await?;
-    let existing: HashMap<String, (i64, i64)> =
-        found.into_iter().map(|(key, id, fingerprint)| (key, (id, fingerprint))).collect();
+    let existing = (found.into_iter().collect(), now);
     let mut sorted = Sorted { fates: Vec::with_capacity(jobs.len()), new: Vec::new() };
     let mut used: HashMap<&str, usize> = HashMap::new();
     for job in jobs {
@@ -152,16 +153,16 @@ async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft
 
 fn fate<'a>(
     draft: &'a Draft,
-    existing: &HashMap<String, (i64, i64)>,
+    (existing, now): &(HashMap<String, Kept>, Millis),
     used: &mut HashMap<&'a str, usize>,
     new: &mut Vec<&'a Draft>,
 ) -> Result<Fate> {
     if let Some(key) = &draft.idempotency_key {
-        if let Some((id, fingerprint)) = existing.get(&key.kept) {
-            return if *fingerprint == draft.fingerprint { Ok(Fate::Existing(*id)) } else { Err(key.conflict()) };
+        if let Some(kept) = existing.get(&key.kept) {
+            return if draft.said.is(*kept, *now) { Ok(Fate::Existing(kept.id)) } else { Err(key.conflict()) };
         }
         if let Some(place) = used.get(key.kept.as_str()) {
-            let is_same = new[*place].fingerprint == draft.fingerprint;
+            let is_same = new[*place].said.fingerprint == draft.said.fingerprint;
             return if is_same { Ok(Fate::SameAs(*place)) } else { Err(key.conflict()) };
         }
         used.insert(&key.kept, new.len());

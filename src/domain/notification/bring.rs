@@ -12,7 +12,7 @@ use super::by_keys;
 use super::draft::refused;
 use super::envelope::{expiry, message_type};
 use super::input::{Input, Past};
-use super::key::fingerprint;
+use super::key::{Kept, Said};
 use super::send::send;
 use crate::app::App;
 use crate::clock::Millis;
@@ -75,7 +75,7 @@ impl Brought {
 /// What is wrong with messages in themselves, with the place of each.
 pub async fn unfit(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<(usize, Error)>> {
     let catalogue = catalogue::current(app, tenant).await?;
-    Ok(refused(app, &catalogue, inputs))
+    Ok(refused(app, By::Partner, &catalogue, inputs))
 }
 
 /// What earlier messages of a file would have been sent under, and what they say: hashes, for there may be millions.
@@ -93,7 +93,7 @@ pub async fn would_bring(app: &App, tenant: &Tenant, inputs: &[Input], before: &
         }
         let mut key = DefaultHasher::new();
         input.idempotency_key.hash(&mut key);
-        let says = fingerprint(input)?;
+        let says = Said::of(input, app.now())?.fingerprint;
         match before.entry(key.finish()) {
             Entry::Occupied(of) => brought.count(if *of.get() == says { Fate::There } else { Fate::Other }),
             Entry::Vacant(free) => {
@@ -147,13 +147,12 @@ pub async fn bring(app: &Arc<App>, tenant: &Arc<Tenant>, inputs: Vec<Input>) -> 
 async fn fates(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<Fate>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let keys: Vec<&str> = inputs.iter().filter_map(|input| input.idempotency_key.as_deref()).collect();
-    let used: HashMap<String, i64> =
-        by_keys(&app.db.read, tenant, &keys).await?.into_iter().map(|(key, _, of)| (key, of)).collect();
+    let used: HashMap<String, Kept> = by_keys(&app.db.read, tenant, &keys).await?.into_iter().collect();
     let now = app.now();
     let fate = |input: &Input| {
         let used = input.idempotency_key.as_ref().and_then(|key| used.get(key));
         match (used, &input.past) {
-            (Some(of), _) if *of == fingerprint(input)? => Ok(Fate::There),
+            (Some(of), _) if Said::of(input, now)?.is(*of, now) => Ok(Fate::There),
             (Some(_), _) => Ok(Fate::Other),
             (None, None) => Ok(Fate::New),
             (None, Some(Past { created_at, .. })) => {

@@ -7,11 +7,11 @@ use entity::ids::{ActionId, UserId};
 
 use super::envelope::{Envelope, Recipients, message_type};
 use super::input::{Addressees, Input, Past};
-use super::key::{Key, fingerprint};
-use super::{Audience, Kind, by_keys, grouped};
+use super::key::{Kept, Key, Said};
+use super::{Audience, Kind, by_keys, grouped, strict};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::catalogue::{self, Catalogue, action};
+use crate::domain::catalogue::{self, Catalogue, MessageType, action};
 use crate::domain::channel::Target;
 use crate::domain::tenant::Tenant;
 use crate::domain::user::{self, By};
@@ -40,8 +40,8 @@ pub(super) struct Draft {
     pub raised: Option<Raised>,
     pub sent_by: Option<Actor>,
     pub idempotency_key: Option<Key>,
-    /// Of all that the caller said.
-    pub fingerprint: i64,
+    /// All that the caller said.
+    pub said: Said,
     /// The users of whom it speaks, as the caller calls them.
     pub names: Vec<(UserId, String)>,
 }
@@ -65,11 +65,11 @@ pub(super) async fn prepare(
     (inputs, mut catalogue): (&[Input], Arc<Catalogue>),
     path: impl Fn(usize) -> String,
 ) -> Result<Prepared> {
-    let mut refused = refused(app, &catalogue, inputs);
+    let mut refused = refused_or_flawed(app, tenant, by, &catalogue, inputs).await?;
     let known = if refused.is_empty() { known(app, tenant, inputs).await? } else { None };
     if known.is_none() {
         catalogue = catalogue::current(app, tenant).await?;
-        refused = self::refused(app, &catalogue, inputs);
+        refused = refused_or_flawed(app, tenant, by, &catalogue, inputs).await?;
     }
     refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
@@ -86,9 +86,22 @@ pub(super) async fn prepare(
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
 }
 
+/// What is wrong with inputs in themselves, and with what strict ones show, with the place of each.
+async fn refused_or_flawed(
+    app: &App,
+    tenant: &Tenant,
+    by: By<'_>,
+    catalogue: &Catalogue,
+    inputs: &[Input],
+) -> Result<Vec<(usize, Error)>> {
+    let mut refused = refused(app, by, catalogue, inputs);
+    refused.extend(strict::flawed(app, tenant, catalogue, inputs, &refused).await?);
+    Ok(refused)
+}
+
 /// What is wrong with inputs in themselves, with the place of each.
-pub(super) fn refused(app: &App, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
-    let checked = inputs.iter().map(|input| check_input(input, catalogue, app.now())).enumerate();
+pub(super) fn refused(app: &App, by: By<'_>, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
+    let checked = inputs.iter().map(|input| check_input(by, input, catalogue, app.now())).enumerate();
     checked.filter_map(|(place, checked)| Some((place, checked.err()?))).collect()
 }
 
@@ -106,16 +119,22 @@ async fn sent_before(
     let keys: Vec<Option<Key>> = asked.iter().map(key).collect();
     let kept: Vec<&str> = keys.iter().flatten().map(|key| key.kept.as_str()).collect();
     let found = by_keys(&app.db.read, tenant, &kept).await?;
-    let mut said: HashMap<&str, (i64, Option<i64>)> =
-        found.iter().map(|(key, id, fingerprint)| (key.as_str(), (*fingerprint, Some(*id)))).collect();
+    let found: HashMap<&str, Kept> = found.iter().map(|(key, kept)| (key.as_str(), *kept)).collect();
+    let mut said: HashMap<&str, i64> = HashMap::new();
     let mut sent = HashMap::new();
     for (place, key) in asked.into_iter().zip(&keys) {
         let (mut before, mut wrong) = (None, refused.remove(&place));
         if let Some(key) = key {
-            let fingerprint = fingerprint(&inputs[place])?;
-            let (first, id) = *said.entry(&key.kept).or_insert((fingerprint, None));
-            if first == fingerprint {
-                before = id;
+            let now_said = Said::of(&inputs[place], app.now())?;
+            let kept = found.get(key.kept.as_str());
+            let is_same = if let Some(kept) = kept {
+                now_said.is(*kept, app.now())
+            } else {
+                let fingerprint = now_said.fingerprint;
+                *said.entry(&key.kept).or_insert(fingerprint) == fingerprint
+            };
+            if is_same {
+                before = kept.map(|kept| kept.id);
             } else {
                 wrong = wrong.or_else(|| Some(key.conflict()));
             }
@@ -147,8 +166,11 @@ impl Draft {
     }
 }
 
-fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
+fn check_input(by: By<'_>, input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
     let kind = message_type(catalogue, &input.message_type)?;
+    if matches!(by, By::User(_)) {
+        check_user_input(input, &kind)?;
+    }
     input.content.check(&kind).map_err(|error| error.within("content"))?;
     if let Some(sender) = &input.sender {
         check::code("sender", sender)?;
@@ -161,6 +183,23 @@ fn check_input(input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> 
         past.check(now)?;
     }
     check_addressees(&input.addressees)
+}
+
+/// Users send what other users can switch off, and lead nobody out of the partner's pages.
+fn check_user_input(input: &Input, kind: &MessageType) -> Result<()> {
+    if !kind.users_may_send || kind.mandatory {
+        let message = format!(
+            "users cannot send messages of the type {:?}: have your backend send it, or an operator save the type with usersMaySend",
+            kind.code
+        );
+        return Err(Error::Forbidden(message));
+    }
+    match &input.content.link {
+        Some(link) if !link.starts_with('/') => {
+            Err(Error::bad_input("content.link", "must be a path where users send, for a URL leads out of your pages"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What expires must be published before.
@@ -303,7 +342,7 @@ fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named, now: M
         raised: input.raised.clone(),
         sent_by: input.sent_by.clone(),
         idempotency_key: Key::of(by, input)?,
-        fingerprint: fingerprint(input)?,
+        said: Said::of(input, now)?,
         names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,
     })
 }

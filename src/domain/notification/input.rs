@@ -24,6 +24,8 @@ pub struct Input {
     pub expires_at: Option<Millis>,
     /// Among those of whoever sends.
     pub idempotency_key: Option<String>,
+    /// Refused while its type's template has flaws on it. Strictness is not something else to a key.
+    pub is_strict: bool,
     /// What another system knows of it, where that has sent it already. Another past is not something else to a key.
     pub past: Option<Past>,
     /// Where a rule raises it.
@@ -43,6 +45,7 @@ impl Input {
             publish_at: None,
             expires_at: None,
             idempotency_key: None,
+            is_strict: false,
             past: None,
             raised: None,
             sent_by: None,
@@ -93,4 +96,22 @@ pub enum Addressees {
     Users(Vec<String>),
     Receiver(String),
     Subscribers { target_type: String, target_id: String, action: String },
+}
+
+impl Addressees {
+    /// The same with each name once, in order; nothing where that is what it is. In which order somebody names users or groups, and how
+    /// often, says nothing.
+    pub(super) fn as_set(&self) -> Option<Self> {
+        let set = |names: &Vec<String>| {
+            let mut set = names.clone();
+            set.sort_unstable();
+            set.dedup();
+            (set != *names).then_some(set)
+        };
+        match self {
+            Self::Users(ids) => set(ids).map(Self::Users),
+            Self::Groups(codes) => set(codes).map(Self::Groups),
+            Self::Everyone | Self::Receiver(_) | Self::Subscribers { .. } => None,
+        }
+    }
 }

@@ -9,6 +9,7 @@ use entity::prelude::*;
 use entity::schedule::{self, Entity as Schedule};
 use sea_orm::sea_query::{Condition, ExprTrait};
 use sea_orm::{QueryTrait, Select};
+use tokio::sync::Mutex;
 
 use super::{Kind, Notification, Row, Status, stored};
 use crate::app::App;
@@ -24,6 +25,17 @@ use crate::model::user::without_case;
 
 /// Notifications that a page passes over at the most, where it is not of all.
 const PASSED_OVER: u64 = 10_000;
+
+/// How many titles the searches of one request may yet look at, all together: at first as many as one page of one search. They look one
+/// after the other.
+#[derive(Debug)]
+pub struct SearchBudget(Mutex<u64>);
+
+impl Default for SearchBudget {
+    fn default() -> Self {
+        Self(Mutex::new(PASSED_OVER))
+    }
+}
 
 /// A part of what was sent.
 #[derive(Debug)]
@@ -71,13 +83,20 @@ impl Filter {
 }
 
 /// A part of all, newest first, by their numbers, or by their places in the log where it is about a time: a walk of the key, of
-/// `notification_seq`, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all.
-pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Page> {
+/// `notification_seq`, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all,
+/// and where titles are searched after as many as the request's other searches have left.
+pub async fn page(
+    app: &App,
+    tenant: &Tenant,
+    filter: &Filter,
+    slice: Slice<i64>,
+    budget: &SearchBudget,
+) -> Result<Page> {
     let catalogue = catalogue::current(app, tenant).await?;
     let db = &app.db.read;
     let walk = Walk::of(app, tenant, filter, slice).await?;
     let mut found = filtered(app, tenant, &catalogue, filter).await?;
-    let walked_to = if filter.is_carried() { None } else { walk.farthest(db, tenant).await? };
+    let mut walked_to = if filter.is_carried() { None } else { walk.farthest(db, tenant).await? };
     if let Some((place, _)) = walked_to {
         found = found.filter(match slice.from {
             End::First => walk.by.gte(place),
@@ -90,7 +109,8 @@ pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>
         Some(text) => {
             check::title("filter.text", text)?;
             let text: String = without_case(text.trim()).collect();
-            let ids = titled(db, &catalogue, (&walk, found), &text, many).await?;
+            let Titled { ids, stopped_at } = titled(db, &catalogue, (&walk, found), (&text, budget), many).await?;
+            walked_to = stopped_at.or(walked_to);
             walk.over(stored(tenant).filter(Column::Id.among(db, &ids))).into_model().all(db).await?
         }
     };
@@ -202,37 +222,55 @@ impl Walk {
     }
 }
 
+/// What a search of titles has found.
+struct Titled {
+    ids: Vec<i64>,
+    /// The last that it has looked at, where the budget was spent before the search was over.
+    stopped_at: Option<(i64, i64)>,
+}
+
 /// The numbers of so many whose title has a folded text in it, out of what a walk finds: a thousand titles at a time. Here and not in
 /// the database, each of which has its own idea of case.
 async fn titled(
     db: &impl ConnectionTrait,
     catalogue: &Catalogue,
     (walk, found): (&Walk, Select<Notifications>),
-    text: &str,
+    (text, budget): (&str, &SearchBudget),
     many: usize,
-) -> Result<Vec<i64>> {
+) -> Result<Titled> {
     let titles = found.select_only().columns([Column::Id, Column::TypeId, Column::Title]);
     let titles = walk.over(titles.column_as(walk.by.into_expr(), "place"));
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
-        let some = after.map_or_else(Condition::all, |place: i64| {
+        let mut left = budget.0.lock().await;
+        let most = Ord::min(*left, LIST as u64);
+        if most == 0 {
+            let spent = format!(
+                "must wait for another request: all searches of one look at {PASSED_OVER} titles together, and those before this one have"
+            );
+            let stopped_at = Some(after.ok_or_else(|| Error::bad_input("filter.text", spent))?);
+            return Ok(Titled { ids, stopped_at });
+        }
+        let some = after.map_or_else(Condition::all, |(place, _): (i64, i64)| {
             Condition::all().add(match walk.part.from {
                 End::First => walk.by.lt(place),
                 End::Last => walk.by.gt(place),
             })
         });
-        let some = titles.clone().filter(some).limit(LIST as u64);
+        let some = titles.clone().filter(some).limit(most);
         let some: Vec<(i64, TypeId, Option<String>, i64)> = some.into_tuple().all(db).await?;
+        *left -= some.len() as u64;
+        drop(left);
         for (id, kind, title, place) in &some {
-            after = Some(*place);
+            after = Some((*place, *id));
             let shown = title.as_deref().or_else(|| Some(catalogue.type_by_id(*kind)?.title.as_str()));
             if shown.is_some_and(|shown| without_case(shown).collect::<String>().contains(text)) {
                 ids.push(*id);
             }
         }
-        if some.len() < LIST || ids.len() >= many {
+        if (some.len() as u64) < most || ids.len() >= many {
             ids.truncate(many);
-            return Ok(ids);
+            return Ok(Titled { ids, stopped_at: None });
         }
     }
 }

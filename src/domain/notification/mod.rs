@@ -21,6 +21,7 @@ mod send;
 mod show;
 mod state;
 mod statement;
+mod strict;
 mod webhook;
 mod write;
 
@@ -35,6 +36,7 @@ use super::tenant::Tenant;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::model::actor::Actor;
+use key::Kept;
 
 pub use crate::model::content::{Content, ContentChange};
 pub use crate::model::notification::{Audience, Notification, Raised, Status};
@@ -47,7 +49,7 @@ pub use entity::notification::Kind;
 pub use explain::{Decision, Explanation, Rule, Step, explain};
 pub use input::{Addressees, Input, Past};
 pub use key::OF_USERS;
-pub use list::{Filter, Page, page, sent_by};
+pub use list::{Filter, Page, SearchBudget, page, sent_by};
 pub use pace::{Pace, pace};
 pub use raise::{Raising, has_raised, raisable, raise, raising, reword};
 pub use schedule::publish_due;
@@ -125,13 +127,15 @@ fn raised(rule: Option<String>, key: Option<&str>) -> Result<Option<Raised>> {
     Ok(Some(Raised { rule, key: serde_json::from_str(key).map_err(Error::internal)? }))
 }
 
-/// The numbers and fingerprints of what was sent under idempotency keys, as they are kept.
-async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, i64, i64)>> {
+/// What was sent under idempotency keys, by the keys as they are kept.
+async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, Kept)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {
-        let some = Notifications::of_tenant(tenant.id).filter(Column::IdempotencyKey.among(db, keys)).select_only();
-        let some = some.columns([Column::IdempotencyKey, Column::Id, Column::Fingerprint]);
-        found.extend(some.into_tuple::<(String, i64, i64)>().all(db).await?);
+        let some = statement::with_keys(db, tenant, keys).rows::<statement::Keyed>(db).await?;
+        let kept = |of: statement::Keyed| {
+            (of.idempotency_key, Kept { id: of.id, fingerprint: of.fingerprint, publish_at: of.publish_at })
+        };
+        found.extend(some.into_iter().map(kept));
     }
     Ok(found)
 }

@@ -22,7 +22,7 @@ pub struct Raising(Vec<Draft>);
 /// Refuses what cannot be raised; `path` says where the caller has each. Users that are new are not made.
 pub async fn raisable(app: &App, tenant: &Tenant, inputs: &[Input], path: impl Fn(usize) -> String) -> Result<()> {
     let catalogue = catalogue::current(app, tenant).await?;
-    let refused = refused(app, &catalogue, inputs).into_iter();
+    let refused = refused(app, By::Partner, &catalogue, inputs).into_iter();
     let mut refused: Vec<(usize, Error)> = refused.map(|(place, error)| (place, error.within(&path(place)))).collect();
     refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
     refused.into_iter().min_by_key(|(place, _)| *place).map_or(Ok(()), |(_, error)| Err(error))

@@ -9,6 +9,7 @@ use sea_orm::DbBackend;
 use crate::clock::Millis;
 use crate::database::Sql;
 use crate::database::Transaction;
+use crate::domain::probe;
 use crate::domain::tenant::Tenant;
 use crate::domain::wants;
 use crate::error::Result;
@@ -73,12 +74,27 @@ pub(super) async fn scheduled(db: &impl ConnectionTrait, tenant: &Tenant, most: 
     Ok(sql.row(db).await?.unwrap_or(Scheduled { many: 0, next_at: None }))
 }
 
+/// Something that was sent under an idempotency key.
+#[derive(FromQueryResult)]
+pub(super) struct Keyed {
+    pub idempotency_key: String,
+    pub id: i64,
+    pub fingerprint: i64,
+    pub publish_at: Option<Millis>,
+}
+
+/// What was sent under these keys: a probe of `notification_idempotency_key` for each.
+pub(super) fn with_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Sql {
+    let columns = "n.idempotency_key, n.id, n.fingerprint, n.publish_at";
+    probe::by_text(db, tenant, "notification", ("idempotency_key", columns), keys)
+}
+
 /// Puts messages into the inboxes of those of their receivers who want them, and returns how many do: for each a probe of
 /// `notification_seq`, and of the keys of `message_type`, `users` and the preferences.
 pub(super) async fn messages(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<u64> {
     let mut sql = Sql::new(txn);
-    push_items(&mut sql, tenant, "u.id = n.receiver_id", now);
-    sql.push(" AND n.seq").among(seqs).push(" AND ");
+    push_items(&mut sql, (tenant, seqs), "u.id = n.receiver_id", now);
+    sql.push(" AND ");
     wants::push_wants(&mut sql, tenant, "u.id", "n");
     sql.run(txn).await
 }
@@ -90,8 +106,9 @@ pub(super) async fn nobodys(txn: &Transaction, tenant: &Tenant, seqs: &[Seq]) ->
         seq: Seq,
     }
     let mut sql = Sql::new(txn);
-    sql.push("SELECT n.seq FROM notification n WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").among(seqs);
-    sql.push(" AND NOT EXISTS (SELECT 1 FROM inbox_item i WHERE i.user_id = n.receiver_id AND i.seq = n.seq)");
+    sql.push("SELECT n.seq FROM ");
+    probe::push_these(&mut sql, tenant, seqs);
+    sql.push(" WHERE NOT EXISTS (SELECT 1 FROM inbox_item i WHERE i.user_id = n.receiver_id AND i.seq = n.seq)");
     Ok(sql.rows::<Row>(txn).await?.into_iter().map(|row| row.seq).collect())
 }
 
@@ -105,8 +122,8 @@ pub(super) async fn announcement(
     now: Millis,
 ) -> Result<u64> {
     let mut sql = Sql::new(txn);
-    push_items(&mut sql, tenant, "u.tenant_id = n.tenant_id", now);
-    sql.push(" AND n.seq = ").bind(seq).push(" AND u.id").among(users).push(" AND ");
+    push_items(&mut sql, (tenant, &[seq]), "u.tenant_id + 0 = n.tenant_id", now);
+    sql.push(" AND u.id").among(users).push(" AND ");
     wants::push_wants(&mut sql, tenant, "u.id", "n");
     sql.run(txn).await
 }
@@ -115,18 +132,18 @@ pub(super) async fn announcement(
 /// for each.
 pub(super) async fn keep_named(txn: &Transaction, tenant: &Tenant, seq: Seq, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
-    sql.push("INSERT INTO recipient (tenant_id, notification_id, user_id) SELECT n.tenant_id, n.id, u.id FROM notification n ");
-    sql.push("JOIN users u ON u.tenant_id = n.tenant_id WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.seq = ").bind(seq).push(" AND u.id").among(users);
+    sql.push("INSERT INTO recipient (tenant_id, notification_id, user_id) SELECT n.tenant_id, n.id, u.id FROM ");
+    probe::push_these(&mut sql, tenant, &[seq]);
+    sql.push(" JOIN users u ON u.tenant_id + 0 = n.tenant_id WHERE u.id").among(users);
     sql.run(txn).await?;
     Ok(())
 }
 
 /// What has expired before it could be published is nobody's.
-fn push_items(sql: &mut Sql, tenant: &Tenant, users: &str, now: Millis) {
+fn push_items(sql: &mut Sql, (tenant, seqs): (&Tenant, &[Seq]), users: &str, now: Millis) {
     sql.push("INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT u.id, n.seq, n.type_id, ");
-    sql.push(&format!("{}, n.expires_at FROM notification n ", State::Fresh as i16));
-    sql.push("JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ").push(users);
-    sql.push(" WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND (n.expires_at IS NULL OR n.expires_at > ").bind(now).push(")");
+    sql.push(&format!("{}, n.expires_at FROM ", State::Fresh as i16));
+    probe::push_these(sql, tenant, seqs);
+    sql.push(" JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ").push(users);
+    sql.push(" WHERE (n.expires_at IS NULL OR n.expires_at > ").bind(now).push(")");
 }

@@ -172,7 +172,7 @@ fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 27]>
         of.audience_size.into(),
         of.delivered_count.into(),
         draft.idempotency_key.as_ref().map(|key| key.kept.clone()).into(),
-        draft.fingerprint.into(),
+        draft.said.fingerprint.into(),
         of.raised.as_ref().map(|raised| raised.rule.clone()).into(),
         of.raised.as_ref().map(|raised| Json::Object(raised.key.clone()).to_string()).into(),
         of.sent_by.as_ref().map(Actor::kept).into(),

@@ -22,7 +22,7 @@ use crate::database::{Act, Transaction, transaction};
 use crate::domain::job::{self, Job, Next};
 use crate::domain::notification::OF_USERS;
 use crate::domain::tenant::{self, Tenant};
-use crate::domain::{channel, tally};
+use crate::domain::{channel, tally, user as users};
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::model::check;
@@ -59,6 +59,8 @@ async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) 
     let Some(row) = named.for_update(txn).one(txn).await? else { return Ok(None) };
     let user = row.id;
     Act::concerns([user]);
+    let since = users::before(txn, tenant, row.created_at).await?;
+    tally::leaving(txn, tenant, row.id, since).await?;
     User::delete_of_user(user).exec(txn).await?;
     job::begin(txn, tenant, (job::Kind::Erase, user.0), Some(external_id), now).await?;
     channel::close_actor(txn, tenant, user, now).await?;

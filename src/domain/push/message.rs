@@ -9,6 +9,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result as Done};
 use crate::model::seal::Kind;
 use crate::push::{Message, Subscription};
+use crate::text::cut_trimmed;
 
 /// The most bytes of a message: what all push services take, with what encryption adds.
 const BYTES: usize = 3000;
@@ -48,7 +49,7 @@ pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -
     // A path that belongs to nothing is one of the page whose service worker opens it.
     let link = of.link().map(|link| absolute(lane, &link).unwrap_or(link)).filter(|link| escaped(link) <= LINK);
     let title = of.title();
-    let title = cut(&title, TITLE);
+    let title = cut_trimmed(&title, TITLE, "…", escaped);
     let told = Told {
         id: &id,
         r#type: &of.message_type.code,
@@ -58,7 +59,7 @@ pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -
         lang: item.locale.as_deref(),
     };
     let body = of.body().unwrap_or_default();
-    let body = cut(&body, BYTES - write(&told)?.len());
+    let body = cut_trimmed(&body, BYTES - write(&told)?.len(), "…", escaped);
     let text = write(&Told { body: &body, ..told })?;
     let lasts = item.expires_at.map(|at| at - now);
     Ok(Ok(Ready { to, message: Message { text, topic: id, lasts } }))
@@ -81,24 +82,13 @@ fn escaped(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
-/// A text that has at most so many bytes in JSON, with an ellipsis where something is missing.
-fn cut(text: &str, bytes: usize) -> String {
-    if escaped(text) <= bytes {
-        return text.to_owned();
-    }
-    let mut left = bytes - width('…');
-    let fits = |character: &char| {
-        let rest = left.checked_sub(width(*character));
-        left = rest.unwrap_or(left);
-        rest.is_some()
-    };
-    let kept: String = text.chars().take_while(fits).collect();
-    format!("{}…", kept.trim_end())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{cut, escaped};
+    use super::{cut_trimmed, escaped};
+
+    fn cut(text: &str, bytes: usize) -> String {
+        cut_trimmed(text, bytes, "…", escaped)
+    }
 
     #[test]
     fn a_text_is_cut_to_what_it_takes_in_json() {
@@ -106,6 +96,8 @@ mod tests {
         assert_eq!(cut("all of it", 8), "all o…");
         assert_eq!(cut("all of it", 7), "all…", "no white space before it");
         assert_eq!(cut("通知通知", 11), "通知…");
+        assert_eq!(cut("a👨\u{200D}👩\u{200D}👧!!!!", 22), "a👨\u{200D}👩\u{200D}👧…");
+        assert_eq!(cut("a👨\u{200D}👩\u{200D}👧!!!!", 21), "a…");
         for text in ["\"".repeat(100), "\n\u{1}".repeat(100), "é\\🎉".repeat(100), "\u{7f}\u{2028}".repeat(100)] {
             assert_eq!(escaped(&text), serde_json::to_string(&text).unwrap().len() - 2, "{text:?}");
             for bytes in 3..60 {

@@ -8,18 +8,18 @@ mod message;
 mod sender;
 
 use super::dispatch;
-use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
+use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared, Trust};
 use super::tenant::Tenant;
 use super::user;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
-use crate::push::Sender;
+use crate::push::{Sender, Service};
 
 pub use browser::{BROWSERS, browsers, subscribe, unsubscribe};
 pub use message::Parcel;
-pub use sender::{Change, delete, public_key, renew, save};
+pub use sender::{Change, contact_warning, delete, public_key, renew, save};
 
 /// What push services are handed.
 #[derive(Debug)]
@@ -59,8 +59,13 @@ impl Carrier for Pushes {
         }
     }
 
-    fn is_doubted(app: &App, of: &Parcel) -> bool {
-        of.as_ref().is_ok_and(|of| !app.push.is_answered(&of.to))
+    fn trust<'a>(app: &App, of: &'a Parcel) -> Trust<'a> {
+        let Ok(of) = of else { return Trust::Known };
+        match app.push.service(&of.to) {
+            Service { is_known: true, answers: true } => Trust::Known,
+            Service { answers: true, .. } => Trust::Proven(&of.to.origin),
+            Service { .. } => Trust::Doubted(&of.to.origin),
+        }
     }
 
     async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {

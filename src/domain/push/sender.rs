@@ -1,5 +1,7 @@
 //! By what a tenant's messages are known to push services.
 
+use std::net::IpAddr;
+
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
@@ -87,6 +89,20 @@ fn keyed(app: &App, tenant: &Tenant, to: UpdateMany<Lanes>, id: i64, pair: &Pair
     let sealed = app.vault.seal(&owner(tenant, id), &pair.private)?;
     let to = to.col_expr(Column::Secret, Expr::val(sealed));
     Ok(to.col_expr(Column::PublicKey, Expr::val(pair.public.as_str())))
+}
+
+/// Why push services may not take a contact that is written as it has to be; nothing where they should.
+pub fn contact_warning(contact: &str) -> Option<String> {
+    let host = match contact.strip_prefix("mailto:") {
+        Some(address) => address.rsplit_once('@')?.1.trim_matches(['[', ']']).to_owned(),
+        None => reqwest::Url::parse(contact).ok()?.host_str()?.trim_matches(['[', ']']).to_owned(),
+    };
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_public = name.rsplit_once('.').is_some_and(|(_, top)| top != "localhost" && top != "local");
+    let is_address = host.parse::<IpAddr>().is_ok();
+    (is_address || !is_public).then(|| {
+        format!("Apple's push service refuses messages whose contact is at {host}: give an address of a public domain")
+    })
 }
 
 /// RFC 8292, section 2.1.

@@ -16,6 +16,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check;
 use crate::telemetry::metrics::Ran;
+use crate::text::{characters, cut};
 
 /// How long a run may be silent, in milliseconds: another node takes the rule over then.
 const LEASE: Millis = 10_000;
@@ -226,7 +227,7 @@ impl Claim {
             _ => format!("The rule {code} has failed {FAILURES} times"),
         };
         let content = Content {
-            title: Some(title.chars().take(check::TITLE_CHARACTERS).collect()),
+            title: Some(cut(&title, check::TITLE_CHARACTERS, "…", characters)),
             body: run.error.clone(),
             params: Some(serde_json::json!({ "rule": code, "outcome": run.outcome.name(), "error": run.error })),
             ..Content::default()

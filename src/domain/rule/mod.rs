@@ -10,7 +10,8 @@
 //!
 //! A run holds a claim (`claim`): it locks the rule's row, raises `run_no` and writes a lease. The lease keeps other nodes from starting;
 //! `run_no` is the fence that each step checks under the lock, so a run that lost its claim stops. Changing, pausing and deleting a rule
-//! raise it, too. A source has as many concurrent runs as connections, so a source that hangs delays only its own rules.
+//! raise it, too. A source has as many concurrent runs as connections, in which
+//! tenants take turns, so a source that hangs delays only its own rules. The source's engine decides what a statement may do (`source`).
 
 mod apply;
 mod claim;

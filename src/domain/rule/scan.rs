@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use entity::ids::TenantId;
 use entity::prelude::*;
 use entity::rule::{Column, Entity as Rules, State};
 use parking_lot::Mutex;
 use sea_orm::Select;
 use sea_orm::sea_query::ExprTrait;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::apply::{Applied, Part, apply};
@@ -29,19 +29,41 @@ const RULES: u64 = 10;
 /// How long a rule may be due, in milliseconds, while only nodes are there that do not have its source.
 const LOST: Millis = 60_000;
 
+/// How long a tenant's turn goes on before others are looked at. A scan that takes longer is the only one of its turn.
+const TURN: Duration = Duration::from_secs(1);
+
 /// Runs what is due, of each source a few at once.
 #[derive(Debug, Default)]
 pub struct Scanner {
-    /// By the name of the source.
-    places: Mutex<HashMap<String, Arc<Semaphore>>>,
+    turns: Arc<Mutex<Turns>>,
     /// Ends them when this is dropped.
     running: Mutex<JoinSet<()>>,
+}
+
+/// Whose rules a source runs, by its name.
+type Turns = HashMap<String, SourceTurns>;
+
+#[derive(Debug, Default)]
+struct SourceTurns {
+    /// How many turns of each tenant are under way.
+    running: HashMap<TenantId, usize>,
+    /// When each tenant's last turn began, counted in turns.
+    began: HashMap<TenantId, u64>,
+    count: u64,
+}
+
+/// A tenant's turn at a source, until it is dropped.
+struct Turn {
+    turns: Arc<Mutex<Turns>>,
+    source: String,
+    tenant: TenantId,
 }
 
 impl Scanner {
     /// Begins to scan what is due, as far as sources have places, and does not wait for it. Safe on all nodes at once.
     ///
-    /// Nothing is due for certain where this node's clock and the database's differ: then it is left to other nodes, or waits.
+    /// Tenants take turns at a source, and each has at most its share of the places. Nothing is due for certain where this node's
+    /// clock and the database's differ: then it is left to other nodes, or waits.
     pub async fn look(&self, app: &Arc<App>) -> Result<()> {
         while self.running.lock().try_join_next().is_some() {}
         let free = self.free(app);
@@ -49,33 +71,67 @@ impl Scanner {
             return Ok(());
         }
         let due = due(app.now()).filter(Column::Source.among(&app.db.read, &free));
-        let due = due.select_only().column(Column::Source).distinct().into_tuple::<String>();
-        for source in due.all(&app.db.read).await? {
-            let place = self.places.lock().get(&source).cloned();
-            let Some(place) = place.and_then(|place| place.try_acquire_owned().ok()) else { continue };
+        let due = due.select_only().columns([Column::Source, Column::TenantId]).distinct().limit(LIST as u64);
+        let due = due.into_tuple::<(String, TenantId)>().all(&app.db.read).await?;
+        for (source, tenant) in self.ordered(due) {
+            let Some(turn) = self.begin(app, source, tenant) else { continue };
             let app = app.clone();
             self.running.lock().spawn(async move {
-                while let Some(ran) = some_of(&app, &source).await.transpose() {
+                let until = Instant::now() + TURN;
+                while let Some(ran) = some_of(&app, &turn, until).await.transpose() {
                     if let Err(error) = ran {
-                        tracing::warn!(source, cause = error.told(), "rules cannot be run");
+                        tracing::warn!(source = turn.source, cause = error.told(), "rules cannot be run");
+                        break;
+                    }
+                    if Instant::now() >= until {
                         break;
                     }
                 }
-                drop(place);
             });
         }
         Ok(())
     }
 
-    /// The sources that have places left, for as many scans as they have connections.
+    /// The sources that have places left, for as many turns as they have connections.
     fn free(&self, app: &App) -> Vec<String> {
-        let mut places = self.places.lock();
-        let place = |source: &Source| {
-            let place = places.entry(source.name().to_owned());
-            let place = place.or_insert_with(|| Arc::new(Semaphore::new(source.connections())));
-            (place.available_permits() > 0).then(|| source.name().to_owned())
+        let turns = self.turns.lock();
+        let has_room = |source: &&Source| {
+            turns.get(source.name()).is_none_or(|of| of.running.values().sum::<usize>() < source.connections())
         };
-        app.sources.all().filter_map(place).take(LIST).collect()
+        app.sources.all().filter(has_room).map(|source| source.name().to_owned()).take(LIST).collect()
+    }
+
+    /// Those first whose last turn was the longest ago.
+    fn ordered(&self, mut due: Vec<(String, TenantId)>) -> Vec<(String, TenantId)> {
+        let turns = self.turns.lock();
+        due.sort_by_key(|(source, tenant)| turns.get(source).and_then(|of| of.began.get(tenant)).copied());
+        due
+    }
+
+    /// Nothing where the source has no place, or the tenant has its share.
+    fn begin(&self, app: &App, source: String, tenant: TenantId) -> Option<Turn> {
+        let of = app.sources.all().find(|of| of.name() == source)?;
+        let mut turns = self.turns.lock();
+        let taken = turns.entry(source.clone()).or_default();
+        let all: usize = taken.running.values().sum();
+        let own = taken.running.entry(tenant).or_default();
+        if all >= of.connections() || *own >= of.share() {
+            return None;
+        }
+        *own += 1;
+        taken.count += 1;
+        taken.began.insert(tenant, taken.count);
+        Some(Turn { turns: self.turns.clone(), source, tenant })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(taken) = self.turns.lock().get_mut(&self.source)
+            && let Some(own) = taken.running.get_mut(&self.tenant)
+        {
+            *own -= 1;
+        }
     }
 }
 
@@ -85,11 +141,16 @@ fn due(now: Millis) -> Select<Rules> {
     due.filter(Column::LeaseUntil.lte(now))
 }
 
-/// Runs some of what is due of a source, one after the other; nothing where there was nothing to run.
-async fn some_of(app: &App, source: &str) -> Result<Option<()>> {
-    let some = due(app.now()).filter(Column::Source.eq(source)).order_by_asc(Column::DueAt).limit(RULES);
+/// Runs some of what is due of a tenant's over a source, one after the other until the turn is over; nothing where there was nothing
+/// to run.
+async fn some_of(app: &App, turn: &Turn, until: Instant) -> Result<Option<()>> {
+    let some = due(app.now()).filter(Column::Source.eq(&turn.source)).filter(Column::TenantId.eq(turn.tenant));
+    let some = some.order_by_asc(Column::DueAt).limit(RULES);
     let mut has_run = None;
     for of in some.all(&app.db.read).await? {
+        if has_run.is_some() && Instant::now() >= until {
+            break;
+        }
         let tenant = tenant::by_id(app, of.tenant_id).await?;
         match run_due(app, &tenant, of.id).await {
             Ok(Some(_)) => has_run = Some(()),
@@ -163,9 +224,9 @@ async fn run(app: &App, tenant: &Arc<Tenant>, taken: Claim) -> Result<Option<Run
     }
 }
 
-/// The longest that a scan may take.
+/// The longest that a scan may take: it waits for a place as long as it may run.
 fn longest(app: &App) -> Duration {
-    app.sources.all().map(Source::timeout).max().unwrap_or_default()
+    2 * app.sources.all().map(Source::timeout).max().unwrap_or_default()
 }
 
 /// The source of a scan. Refused where the server has none of this name for the tenant.
@@ -175,9 +236,16 @@ pub(super) fn source<'a>(app: &'a App, tenant: &Tenant, scan: &Scan) -> Result<&
 }
 
 /// What a scan asks.
-pub(super) fn query<'a>(source: &Source, scan: &'a Scan, now: Millis, since: Option<Millis>) -> Query<'a> {
+pub(super) fn query<'a>(
+    source: &Source,
+    tenant: &'a Tenant,
+    scan: &'a Scan,
+    now: Millis,
+    since: Option<Millis>,
+) -> Query<'a> {
     let asked = scan.timeout.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
     Query {
+        tenant: &tenant.code,
         sql: &scan.sql,
         now: calendar(now),
         since: since.map(calendar),
@@ -190,7 +258,7 @@ pub(super) fn query<'a>(source: &Source, scan: &'a Scan, now: Millis, since: Opt
 async fn scanned(app: &App, tenant: &Tenant, scan: &Scan, claim: &Claim) -> Result<Found, End> {
     let failed = |error: Error| End { error: Some(error.told()), ..End::of(Outcome::Failed) };
     let source = source(app, tenant, scan).map_err(failed)?;
-    let found = source.scan(query(source, scan, claim.started_at, claim.rule.of.complete_at)).await;
+    let found = source.scan(query(source, tenant, scan, claim.started_at, claim.rule.of.complete_at)).await;
     let found = found.map_err(|failure| failure_end(&failure))?;
     if found.is_truncated {
         return Err(End { error: Some(truncated(source)), ..End::of(Outcome::Truncated) });

@@ -1,6 +1,6 @@
 //! What a rule would do, without doing any of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use entity::ids::ChannelId;
 use entity::prelude::*;
@@ -10,9 +10,11 @@ use entity::user::Entity as Users;
 use super::apply::{check, input, known_of};
 use super::save::check_all;
 use super::scan::{query, source, truncated};
-use super::{Columns, Definition, FirstRun, Rule, statement};
+use super::{Columns, Definition, FirstRun, Rule, Scan, statement};
 use crate::app::App;
 use crate::clock::Millis;
+use crate::database::Act;
+use crate::domain::audit;
 use crate::domain::catalogue::{self, MessageType};
 use crate::domain::channel::{self, Target};
 use crate::domain::notification::Addressees;
@@ -59,10 +61,17 @@ pub struct Sample {
     pub audience_size: i64,
 }
 
-/// Scans as the rule would, shows the first of what would be raised, and writes nothing.
+/// Scans as the rule would, shows the first of what would be raised, and changes nothing. The audit log has who read what before the
+/// source is asked.
 ///
 /// What the input is to blame for is refused as by `save`; what the source is, is told.
-pub async fn trial(app: &App, tenant: &Tenant, code: &str, definition: &Definition, first: usize) -> Result<Trial> {
+pub async fn trial(
+    app: &App,
+    tenant: &Tenant,
+    (code, definition): (&str, &Definition),
+    first: usize,
+    act: Option<Act>,
+) -> Result<Trial> {
     texts::count("first", first, SHOWN)?;
     check_all(app, tenant, code, definition).await?;
     let Some(scan) = &definition.scan else {
@@ -71,9 +80,12 @@ pub async fn trial(app: &App, tenant: &Tenant, code: &str, definition: &Definiti
     let rule = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&app.db.read).await?;
     let rule = rule.map(Rule::read).transpose()?;
     let source = source(app, tenant, scan)?;
+    if let Some(act) = act {
+        audit::note(app, &Act { detail: Some(tried(scan)), ..act }).await?;
+    }
     let now = app.now();
     let since = rule.as_ref().and_then(|rule| rule.of.complete_at);
-    let asked = query(source, scan, now, since);
+    let asked = query(source, tenant, scan, now, since);
     let began = std::time::Instant::now();
     let found = source.scan(asked).await;
     let millis = Millis::try_from(began.elapsed().as_millis()).map_err(Error::internal)?;
@@ -112,6 +124,13 @@ pub async fn trial(app: &App, tenant: &Tenant, code: &str, definition: &Definiti
         samples,
         ..trial
     })
+}
+
+/// A source and the beginning of a query, as the audit log keeps it.
+fn tried(scan: &Scan) -> String {
+    const CHARACTERS: usize = 1_000;
+    let text = format!("{}: {}", scan.source, scan.sql);
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).take(CHARACTERS).collect()
 }
 
 async fn compared(
@@ -178,7 +197,7 @@ async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> R
     let db = &app.db.read;
     match addressees {
         Addressees::Everyone => Ok(Users::of_tenant(tenant.id).count_rows(db).await?),
-        Addressees::Users(ids) => i64::try_from(ids.len()).map_err(Error::internal),
+        Addressees::Users(ids) => i64::try_from(ids.iter().collect::<HashSet<_>>().len()).map_err(Error::internal),
         Addressees::Receiver(_) => Ok(1),
         Addressees::Groups(codes) => {
             let groups = channel::named_groups(db, tenant, codes).await?;

@@ -1,4 +1,6 @@
-//! How many users a notification addressed: those who heard its channels when it was published, and wanted to.
+//! How many users a notification addressed: those who listened to its channels when it was published, whatever they have switched off.
+//!
+//! They are counted afterwards. Who stops listening before that leaves a departure, which is counted along.
 
 use std::collections::HashMap;
 
@@ -9,8 +11,9 @@ use entity::tenant::{Column, Entity as Head};
 use sea_orm::sea_query::ExprTrait;
 
 use super::by_seq;
-use super::statement::{Announced, Audience, Newcomers, by_subscription, newcomers, to_everyone};
+use super::statement::{Announced, Audience, Newcomers, by_channel, counted_departures, newcomers, to_everyone};
 use crate::app::App;
+use crate::clock::Millis;
 use crate::database::transaction;
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
@@ -27,6 +30,7 @@ pub(super) async fn count(app: &App) -> Result<()> {
     for tenant in behind.all(&app.db.read).await? {
         failures.note(app, tenant, count_of(app, tenant).await);
     }
+    transaction!(app.db, |txn| counted_departures(txn).run(txn).await)?;
     failures.end()
 }
 
@@ -51,12 +55,13 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let db = &app.db.read;
     let head = Head::of_tenant(tenant.id).select_only().column(Column::CountedSeq).column(Column::LastSeq);
     let Some((after, last)) = head.into_tuple::<(Seq, Seq)>().one(db).await? else { return Ok(false) };
-    let upto = Seq(Ord::min(last.0, after.0 + most));
-    let counted = by_subscription(db, tenant, (after, upto)).rows::<Audience>(db).await?;
+    let upto = Ord::min(last, app.gaps.read().step(tenant.id, after, most));
+    let counted = by_channel(db, tenant, (after, upto)).rows::<Audience>(db).await?;
     let mut sizes: HashMap<Seq, i64> = counted.into_iter().map(|of| (of.seq, of.size)).collect();
     let announced = to_everyone(db, tenant, (after, upto)).rows::<Announced>(db).await?;
-    for of in announced.chunk_by(|one, next| one.type_id == next.type_id) {
-        sizes.extend(everyone(db, tenant, of).await?);
+    for (seq, size) in everyone(db, tenant, &announced).await? {
+        // Those who were erased since are there already.
+        *sizes.entry(seq).or_default() += size;
     }
     let sizes = Vec::from_iter(sizes);
     transaction!(app.db, |txn| {
@@ -70,10 +75,14 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     Ok(upto < last)
 }
 
-/// How many users each of the announcements addressed, which are of one type and in the order in which they were published: all of whom the
-/// tenant had heard by then.
+/// How many users there are now whom each of the announcements addressed, which are in the order in which they were published: all of whom
+/// the tenant had heard by then.
 async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Result<Vec<(Seq, i64)>> {
-    let newcomers = newcomers(db, tenant, of).rows::<Newcomers>(db).await?;
+    if of.is_empty() {
+        return Ok(Vec::new());
+    }
+    let instants: Vec<Millis> = of.iter().map(|announced| announced.published_at).collect();
+    let newcomers = newcomers(db, tenant, &instants).rows::<Newcomers>(db).await?;
     let newcomers: HashMap<i32, i64> = newcomers.into_iter().map(|of| (of.nth, of.many)).collect();
     let mut size = 0;
     let sizes = (0..).zip(of).map(|(nth, announced)| {

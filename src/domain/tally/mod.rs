@@ -17,7 +17,7 @@ mod settle;
 mod statement;
 mod told;
 
-use entity::ids::{Seq, TypeId, UserId};
+use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use entity::prelude::*;
 use entity::{notification, tally, tally_span};
 use sea_orm::sea_query::CaseStatement;
@@ -85,6 +85,22 @@ pub struct Reading {
     pub seq: Seq,
     pub by: i64,
     pub reader: Reader,
+}
+
+/// Users stop listening to channels: audiences that are not counted yet are counted with them all the same. Call it before they stop, in
+/// the transaction that does.
+pub async fn departing(txn: &Transaction, tenant: &Tenant, users: &[UserId], channels: &[ChannelId]) -> Result<()> {
+    for channels in channels.chunks(LIST) {
+        statement::departed(txn, tenant, users, Some(channels)).run(txn).await?;
+    }
+    Ok(())
+}
+
+/// The same for a user who is erased, and whom announcements to everyone addressed from a place in the log on.
+pub async fn leaving(txn: &Transaction, tenant: &Tenant, user: UserId, since: i64) -> Result<()> {
+    statement::departed(txn, tenant, &[user], None).run(txn).await?;
+    statement::departed_from_everyone(txn, tenant, user, since).run(txn).await?;
+    Ok(())
 }
 
 /// Leaves a tally for each.

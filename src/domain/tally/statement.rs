@@ -1,7 +1,7 @@
 //! Statements over tallies that are written by hand.
 
 use entity::delivery::Event;
-use entity::ids::{Seq, TenantId, TypeId, UserId};
+use entity::ids::{ChannelId, Seq, TenantId, UserId};
 use entity::inbox_item::State;
 use entity::lane::Kind;
 use entity::prelude::*;
@@ -11,7 +11,6 @@ use entity::tally_span;
 use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
-use crate::domain::wants;
 
 /// A tally for each entry of a part of the log, of how many of the users it arrived at who stand before it.
 pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (after, upto): (Seq, Seq)) -> Sql {
@@ -23,7 +22,7 @@ pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (af
     push_published(&mut sql, |sql| {
         sql.push("u.tenant_id");
     });
-    sql.push(" AND u.tenant_id = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
+    sql.push(" AND u.tenant_id + 0 = ").bind(tenant.id).push(" GROUP BY u.tenant_id, i.seq");
     sql
 }
 
@@ -118,15 +117,62 @@ pub struct Audience {
     pub size: i64,
 }
 
-/// Who listened to a channel of it: a range of the log, and the listeners of each channel.
-pub fn by_subscription(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
+/// Who listened to a channel of it, whatever they have switched off, and whether or not they still listen: a range of the log, and for each
+/// channel its listeners and departures.
+pub fn by_channel(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT p.seq, count(DISTINCT s.user_id) AS size FROM publication p JOIN subscription s ON ");
-    sql.push("s.channel_id = p.channel_id AND s.since_seq < p.seq JOIN message_type mt ON mt.id = p.type_id WHERE ");
-    sql.push("p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ").bind(after).push(" AND p.seq <= ").bind(upto);
-    sql.push(" AND (p.actor_id IS NULL OR p.actor_id <> s.user_id) AND ");
-    wants::push_wants(&mut sql, tenant, "s.user_id", "p");
-    sql.push(" GROUP BY p.seq");
+    sql.push("SELECT x.seq, count(DISTINCT x.user_id) AS size FROM (");
+    for (listeners, until) in [("subscription", ""), ("departure", " AND s.upto_seq >= p.seq")] {
+        sql.push(if until.is_empty() { "" } else { " UNION ALL " });
+        sql.push("SELECT p.seq, s.user_id FROM publication p JOIN ").push(listeners);
+        sql.push(" s ON s.channel_id = p.channel_id AND s.since_seq < p.seq").push(until);
+        sql.push(" WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ").bind(after);
+        sql.push(" AND p.seq <= ").bind(upto).push(" AND (p.actor_id IS NULL OR p.actor_id <> s.user_id)");
+    }
+    sql.push(") x GROUP BY x.seq");
+    sql
+}
+
+/// Writes down who stops listening to channels to which something was published that is not counted yet: a probe of `subscription`'s key for
+/// each, and one of `publication`'s.
+pub fn departed(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], channels: Option<&[ChannelId]>) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("INSERT INTO departure (channel_id, user_id, since_seq, upto_seq, tenant_id) ");
+    sql.push(
+        "SELECT s.channel_id, s.user_id, s.since_seq, t.last_seq, t.id FROM tenant t JOIN subscription s ON s.user_id",
+    );
+    sql.among(users);
+    if let Some(channels) = channels {
+        sql.push(" AND s.channel_id").among(channels);
+    }
+    sql.push(" WHERE t.id = ").bind(tenant.id).push(" AND s.since_seq < t.last_seq AND ");
+    sql.push("EXISTS (SELECT 1 FROM publication p WHERE p.channel_id = s.channel_id AND p.seq > t.counted_seq)");
+    sql.or_ignore("departure.upto_seq");
+    sql
+}
+
+/// The same for a user who was one of everyone from a place in the log on.
+pub fn departed_from_everyone(db: &impl ConnectionTrait, tenant: &Tenant, user: UserId, since: i64) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("INSERT INTO departure (channel_id, user_id, since_seq, upto_seq, tenant_id) SELECT ")
+        .bind(tenant.everyone);
+    sql.push(", ")
+        .bind(user)
+        .push(", ")
+        .bind(since)
+        .push(", t.last_seq, t.id FROM tenant t WHERE t.id = ")
+        .bind(tenant.id);
+    sql.push(" AND EXISTS (SELECT 1 FROM publication p WHERE p.channel_id = ").bind(tenant.everyone);
+    sql.push(" AND p.seq > t.counted_seq AND p.seq > ").bind(since).push(")").or_ignore("departure.upto_seq");
+    sql
+}
+
+/// Deletes departures of which all is counted: all that there are, which are those of a minute.
+pub fn counted_departures(db: &impl ConnectionTrait) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push(
+        "DELETE FROM departure WHERE upto_seq <= (SELECT t.counted_seq FROM tenant t WHERE t.id = departure.tenant_id)",
+    );
     sql
 }
 
@@ -134,21 +180,20 @@ pub fn by_subscription(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto)
 #[derive(FromQueryResult)]
 pub struct Announced {
     pub seq: Seq,
-    pub type_id: TypeId,
     pub published_at: Millis,
 }
 
-/// Those of a part of the log, by type and in the order in which they were published: a range of the key of `publication`, and
-/// for each a probe of `notification_seq`.
+/// Those of a part of the log, in the order in which they were published: a range of the key of `publication`, and for each a probe of
+/// `notification_seq`.
 pub fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
-    sql.push("SELECT n.seq, n.type_id, n.published_at FROM publication p JOIN notification n ON n.tenant_id = ");
+    sql.push("SELECT n.seq, n.published_at FROM publication p JOIN notification n ON n.tenant_id = ");
     sql.bind(tenant.id).push(" AND n.seq = p.seq WHERE p.channel_id = ").bind(tenant.everyone).push(" AND p.seq > ");
-    sql.bind(after).push(" AND p.seq <= ").bind(upto).push(" ORDER BY n.type_id, n.published_at, n.seq");
+    sql.bind(after).push(" AND p.seq <= ").bind(upto).push(" ORDER BY n.published_at, n.seq");
     sql
 }
 
-/// How many users want announcements of whom the tenant had heard when one of those was published, and not when the one before it was.
+/// How many users there are of whom the tenant had heard when one of some announcements was published, and not when the one before it was.
 #[derive(FromQueryResult)]
 pub struct Newcomers {
     /// The place of that one among them.
@@ -156,19 +201,14 @@ pub struct Newcomers {
     pub many: i64,
 }
 
-/// Those who were heard of by the last of `of`, which are of one type and in the order in which they were published: all users of the
-/// tenant, once, however many announcements there are, and for each the probes of the preferences.
-pub fn newcomers(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Sql {
+/// Those who were heard of by the last of these instants, which rise: all users of the tenant, once, however many announcements there are.
+pub fn newcomers(db: &impl ConnectionTrait, tenant: &Tenant, instants: &[Millis]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT x.nth, count(*) AS many FROM (SELECT CASE");
-    let instants: Vec<Millis> = of.iter().map(|announced| announced.published_at).collect();
-    for (nth, instant) in padded(&instants).into_iter().enumerate() {
+    for (nth, instant) in padded(instants).into_iter().enumerate() {
         sql.push(" WHEN u.created_at <= ").bind(instant).push(&format!(" THEN {nth}"));
     }
-    sql.push(" END AS nth FROM notification n JOIN message_type mt ON mt.id = n.type_id JOIN users u ON ");
-    sql.push("u.tenant_id = n.tenant_id AND u.created_at <= n.published_at WHERE n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.seq = ").bind(of.last().map(|last| last.seq)).push(" AND ");
-    wants::push_wants(&mut sql, tenant, "u.id", "n");
-    sql.push(") x GROUP BY x.nth");
+    sql.push(" END AS nth FROM users u WHERE u.tenant_id = ").bind(tenant.id);
+    sql.push(" AND u.created_at <= ").bind(instants.last().copied()).push(") x GROUP BY x.nth");
     sql
 }

@@ -3,15 +3,17 @@
 mod statement;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use entity::channel;
 use entity::ids::{ChannelId, Seq, TenantId};
 use entity::prelude::*;
+use entity::target_type::SubscriptionPolicy;
 use entity::tenant::{self, Column};
 use futures_util::FutureExt;
 use tokio::time::timeout;
 
-use crate::app::App;
+use crate::app::{App, Caches};
 use crate::database::transaction;
 use crate::error::{Error, Result};
 use crate::model::seal::Seal;
@@ -29,17 +31,28 @@ async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
 }
 
 /// The tenant called `code`, made now if this is the first mention. Whoever asks at the same time gets the same one.
+///
+/// Once a minute it is looked up again: where the database is another one by then, the code may name another tenant.
 pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
-    if let Some(tenant) = app.caches.tenants.get(code) {
-        return Ok(tenant);
+    let mut before = None;
+    if let Some((looked_up_at, tenant)) = app.caches.tenants.get(code) {
+        if Caches::is_known(looked_up_at) {
+            return Ok(tenant);
+        }
+        before = Some(tenant);
+        let is_old = |(looked_up_at, _): &(Instant, Arc<Tenant>)| !Caches::is_known(*looked_up_at);
+        app.caches.tenants.remove_if(code, is_old);
     }
     let place = timeout(app.db.write_patience(), app.caches.tenants.get_value_or_guard_async(code)).await;
     match place.map_err(|_| Error::busy())? {
-        Ok(tenant) => Ok(tenant),
+        Ok((_, tenant)) => Ok(tenant),
         Err(place) => {
+            let looked_up_at = Instant::now();
             // Boxed, since this is in every request, and rare.
-            let tenant = Arc::new(found_or_made(app, code).boxed().await?);
-            drop(place.insert(tenant.clone()));
+            let found = found_or_made(app, code).boxed().await?;
+            // What waits for the same tenant goes on waiting together.
+            let tenant = before.filter(|before| before.is(&found)).unwrap_or_else(|| Arc::new(found));
+            drop(place.insert((looked_up_at, tenant.clone())));
             Ok(tenant)
         }
     }
@@ -59,13 +72,14 @@ pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
 }
 
 async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
+    let era = app.db.fence.era();
     let found = tenant::Entity::find().join(JoinType::InnerJoin, channel::Relation::Tenant.def().rev());
     let found = found.filter(channel::Column::Kind.eq(channel::Kind::Everyone)).filter(Column::Code.eq(code));
     let found = found.select_only().columns([Column::Id, Column::IdKey, Column::ErasedCount]);
     let found = found.column(channel::Column::Id).into_tuple::<(TenantId, Vec<u8>, i64, ChannelId)>();
     let Some((id, key, erased_count, everyone)) = found.one(&app.db.read).await? else { return Ok(None) };
     let seal = Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?;
-    Ok(Some(Tenant::new(id, code.to_owned(), seal, everyone, erased_count)))
+    Ok(Some(Tenant::new(id, code.to_owned(), (seal, everyone), erased_count, era)))
 }
 
 /// Both rows in one transaction, and neither twice, however many requests name the tenant at once.
@@ -88,6 +102,21 @@ pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i6
     let (erased_count, last_seq, version) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
     tenant.saw_erased(erased_count);
     Ok((last_seq, version))
+}
+
+/// What of the catalogue stands in the tenant's row.
+#[derive(Clone, Copy, Debug)]
+pub struct CatalogueHead {
+    pub version: i64,
+    pub follow_policy: SubscriptionPolicy,
+}
+
+/// What of the catalogue stands in the tenant's row, as it is now.
+pub async fn catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<CatalogueHead> {
+    let head = tenant::Entity::of_tenant(tenant.id).select_only();
+    let head = head.columns([Column::CatalogueVersion, Column::FollowPolicy]).into_tuple().one(db).await?;
+    let (version, follow_policy) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
+    Ok(CatalogueHead { version, follow_policy })
 }
 
 /// What goes wrong for tenants where something is done for one after the other: the others' turn comes all the same.

@@ -57,5 +57,5 @@ pub async fn lost<T>(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<T> {
 }
 
 fn select(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Select<User> {
-    User::of_tenant(tenant.id).filter(Column::Id.among(db, users)).select_only().column(Column::Id)
+    User::keyed_of_tenant(tenant.id).filter(Column::Id.among(db, users)).select_only().column(Column::Id)
 }

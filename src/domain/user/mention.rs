@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 use entity::prelude::*;
-use entity::user::{Column, Entity as User};
+use entity::user::Column;
 use futures_util::FutureExt;
 
 use super::{again, before};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Act, Bounds, Party, Together, Transaction, transaction};
+use crate::domain::probe;
 use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
 use crate::model::check;
@@ -90,13 +91,20 @@ pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result
     Ok(known)
 }
 
+/// A user whom the tenant has heard of.
+#[derive(FromQueryResult)]
+struct Known {
+    external_id: String,
+    id: UserId,
+}
+
 async fn read(db: &impl ConnectionTrait, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, UserId>> {
     let mut known = HashMap::with_capacity(ids.len());
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for ids in ids.chunks(LIST) {
-        let of = User::of_tenant(tenant.id).filter(Column::ExternalId.among(db, ids));
-        let of = of.select_only().column(Column::ExternalId).column(Column::Id);
-        known.extend(of.into_tuple::<(String, UserId)>().all(db).await?);
+        // A probe of `users_external_id` for each.
+        let of = probe::by_text(db, tenant, "users", ("external_id", "n.external_id, n.id"), ids);
+        known.extend(of.rows::<Known>(db).await?.into_iter().map(|of| (of.external_id, of.id)));
     }
     Ok(known)
 }

@@ -50,7 +50,7 @@ pub struct ProfileChange {
 pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, Profile>> {
     let mut profiles = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(LIST) {
-        let known = User::of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, ids));
+        let known = User::keyed_of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, ids));
         let known = known.into_partial_model::<Profile>().all(&app.db.read).await?;
         profiles.extend(known.into_iter().map(|profile| (profile.id, profile)));
     }

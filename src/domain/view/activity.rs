@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
 use crate::model::fingerprint::fingerprint;
+use crate::model::json::canonical;
 
 /// The most activities of one call.
 const ACTIVITIES: usize = 1000;
@@ -74,7 +75,8 @@ async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<
     let named: Vec<String> = activities.iter().filter_map(|activity| activity.actor.clone()).collect();
     let mut actors = user::mention(app, tenant, "inputs", &named).await?.into_iter();
     let draft = |activity: &Activity| {
-        let said = serde_json::to_vec(&(&activity.actor, &activity.preview)).map_err(Error::internal)?;
+        let said = serde_json::to_vec(&(&activity.actor, activity.preview.as_ref().map(canonical)))
+            .map_err(Error::internal)?;
         Ok(Draft {
             view: activity.view.clone(),
             actor: activity.actor.as_ref().and_then(|_| actors.next()),

@@ -17,6 +17,7 @@ use crate::domain::lane::{Outcome, Prepared, lock_all, none};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::seal;
+use crate::text::first_bytes;
 
 /// The most of a tenant in a minute.
 const PINGS: usize = 10;
@@ -74,7 +75,7 @@ pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
     // Nothing of anybody was sent, so that what is answered may be shown.
     let error = outcome.error.map(|error| match outcome.excerpt.as_str() {
         "" => error,
-        excerpt => shortened(format!("{error}: {excerpt}")),
+        excerpt => shortened(&format!("{error}: {excerpt}")),
     });
     let state = if error.is_none() { DeliveryState::Delivered } else { DeliveryState::Dead };
     transaction!(app.db, |txn| {
@@ -105,7 +106,6 @@ fn too_many(since: Millis, now: Millis) -> Error {
     Error::RateLimited { what: "tries of webhook endpoints", retry_after }
 }
 
-fn shortened(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(ERROR));
-    text
+fn shortened(text: &str) -> String {
+    first_bytes(text, ERROR)
 }

@@ -22,7 +22,7 @@ use crate::auth::Role;
 use crate::config::LimitsConfig;
 use crate::error::Error;
 use documents::Persisted;
-pub use rate::{Allowance, Bucket, Rates};
+pub use rate::{Allowance, Bucket, Rates, Route, Share};
 
 /// How much more than a user a service or an operator may ask for at once.
 const STAFF: usize = 10;
@@ -87,8 +87,13 @@ impl Admission {
 
     /// Counts one operation of a caller, or answers that they have none left: before anything of their request is looked at, so
     /// that what is refused or does not even parse is not for free.
-    pub async fn knock(&self, app: &Arc<App>, viewer: Option<&Viewer>) -> Result<(), Response> {
+    pub async fn knock(&self, app: &Arc<App>, viewer: &Viewer) -> Result<(), Response> {
         self.rates.take(app, viewer, 1).await.map_err(failed)
+    }
+
+    /// The same for a caller without a token.
+    pub async fn knock_without_token(&self, app: &Arc<App>, shares: &[Share<'_>]) -> Result<(), Response> {
+        self.rates.take_without_token(app, shares).await.map_err(failed)
     }
 
     /// A place among the requests under way. Whoever would only join a queue that is too long already is told at once, and has used up
@@ -124,7 +129,9 @@ impl Admission {
         passed.costs_at_most(most).map_err(Refusal::response)?;
         let document = passed.operation;
         let fields = document.node.selection_set.node.items.len();
-        self.rates.take(app, viewer, fields.saturating_sub(1)).await.map_err(failed)?;
+        if let Some(viewer) = viewer {
+            self.rates.take(app, viewer, fields.saturating_sub(1)).await.map_err(failed)?;
+        }
         self.persisted.register(registration);
         request.query = String::new();
         request.operation_name = None;

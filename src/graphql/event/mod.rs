@@ -6,6 +6,7 @@
 //! with each of them, and fetched from memory for it.
 
 mod shared;
+mod spending;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use crate::model::actor::Origin;
 use crate::model::seal::Kind;
 pub use shared::{Filled, NOBODY};
 use shared::{Found, Question, Shared, Template};
+use spending::{Spending, Spendings};
 
 /// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
 pub enum Source {
@@ -57,6 +59,14 @@ enum Event {
 }
 
 impl Source {
+    fn user(&self) -> UserId {
+        match self {
+            Self::Items(feed) => feed.user(),
+            Self::Overviews(feed) => feed.user(),
+            Self::Views(feed) => feed.user(),
+        }
+    }
+
     fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Event>> {
         match self {
             Self::Items(feed) => feed.poll_next(cx).map_ok(Event::Item),
@@ -180,6 +190,7 @@ pub struct Events {
     app: Arc<App>,
     schema: Schema<EventRoot, EmptyMutation, EmptySubscription>,
     shared: Arc<Shared>,
+    spendings: Arc<Spendings>,
 }
 
 /// The answers to a subscription.
@@ -201,6 +212,8 @@ enum Work {
     Own(Event),
     /// What was missed is to be read.
     Missed,
+    /// The user has used up what they may be sent.
+    Spent,
     Failed(Error),
 }
 
@@ -210,6 +223,8 @@ struct Running {
     source: Source,
     viewer: Viewer,
     question: Arc<Question>,
+    /// What the user may be sent; nothing where there is no limit.
+    spending: Option<Arc<Spending>>,
     flight: Flight,
     /// In which it was begun.
     span: Span,
@@ -220,7 +235,8 @@ impl Events {
     pub fn new(app: Arc<App>) -> Self {
         let schema = Schema::build(EventRoot, EmptyMutation, EmptySubscription);
         let schema = schema.validation_mode(ValidationMode::Fast).data(app.clone()).finish();
-        Self { app, schema, shared: Arc::default() }
+        let spendings = Arc::new(Spendings::new(&app));
+        Self { app, schema, shared: Arc::default(), spendings }
     }
 
     /// The answers to a subscription: one an event, and an error as the last one.
@@ -237,13 +253,15 @@ impl Events {
     async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Answer> {
         let Admitted { request, document, mut flight, .. } = admitted;
         let variables = request.variables.clone();
-        let source = Arc::new(Mutex::new(None));
+        let source = Arc::new(Mutex::new(None::<Source>));
         let request = request.data(Handover(source.clone()));
         let mut beginning = library.execute_stream(with(request, document.clone(), Some(viewer.clone())));
         let refusal = caught(async { beginning.next().await.unwrap_or_default() }).await;
         if let Some(source) = Handover(source).take() {
             let question = self.shared.question(document, variables);
-            return Ok(Running { events: self, source, viewer, question, flight, span: Span::current() });
+            let spending = self.spendings.of(&self.app, source.user());
+            let span = Span::current();
+            return Ok(Running { events: self, source, viewer, question, spending, flight, span });
         }
         flight.answered(&refusal);
         Err(Answer::Executed(Box::new(refusal), self.budget(&viewer)))
@@ -284,6 +302,9 @@ impl Stream for Answers {
 impl Running {
     /// The next answer, where it is known, or the work for it.
     fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Answer, Work>> {
+        if self.spending.as_ref().is_some_and(|spending| spending.is_over()) {
+            return Poll::Ready(Err(Work::Spent));
+        }
         if matches!(&self.source, Source::Items(feed) if feed.is_behind()) {
             return Poll::Ready(Err(Work::Missed));
         }
@@ -299,15 +320,30 @@ impl Running {
 
     async fn work(mut self, work: Work) -> Worked {
         let answer = match work {
-            Work::Common(event) => match self.template(event.clone()).await {
-                Some(template) => Some(self.filled(template, &event)),
-                None => Some(self.answer(event).await),
-            },
+            Work::Common(event) => {
+                let reserved = self.reserve();
+                let template = self.template(event.clone()).await;
+                self.settle(reserved, 0);
+                match template {
+                    Some(template) => Some(self.filled(template, &event)),
+                    None => Some(self.answer(event).await),
+                }
+            }
             Work::Own(event) => Some(self.answer(event).await),
             Work::Missed => {
                 if let Source::Items(feed) = &mut self.source {
                     let read = feed.catch_up().await;
+                    let (parts, items) = feed.take_read();
+                    if let Some(spending) = &self.spending {
+                        spending.missed(parts, items);
+                    }
                     read.map_err(|error| self.failed(error))?;
+                }
+                None
+            }
+            Work::Spent => {
+                if let Some(spending) = &self.spending {
+                    spending.recovered().await;
                 }
                 None
             }
@@ -318,11 +354,34 @@ impl Running {
 
     fn filled(&mut self, template: Arc<Template>, event: &Event) -> Answer {
         self.flight.went_well();
-        Answer::Common(Filled { template, tenant: self.viewer.tenant.clone(), user: event.user() })
+        let filled = Filled { template, tenant: self.viewer.tenant.clone(), user: event.user() };
+        if let Some(spending) = &self.spending {
+            spending.event(filled.bytes());
+        }
+        Answer::Common(filled)
+    }
+
+    /// Takes what the next event may need before it is made, so that not all subscriptions of a user make one at once.
+    fn reserve(&self) -> usize {
+        let reserved = self.events.spendings.estimate(self.question.fields);
+        if let Some(spending) = &self.spending {
+            spending.reserve(reserved);
+        }
+        reserved
+    }
+
+    /// Gives back what was not needed.
+    fn settle(&self, reserved: usize, bytes: usize) {
+        if let Some(spending) = &self.spending {
+            spending.settle(reserved, bytes);
+        }
     }
 
     async fn answer(&mut self, event: Event) -> Answer {
-        let answer = Box::new(self.execute(event, self.viewer.clone()).await);
+        let reserved = self.reserve();
+        let (answer, bytes) = self.execute(event, self.viewer.clone()).await;
+        self.settle(reserved, bytes);
+        let answer = Box::new(answer);
         self.flight.answered(&answer);
         Answer::Executed(answer, self.events.budget(&self.viewer))
     }
@@ -334,19 +393,22 @@ impl Running {
         Answer::Executed(answer, self.events.budget(&self.viewer))
     }
 
-    async fn execute(&self, event: Event, viewer: Viewer) -> Response {
+    /// An event, and how many bytes it has about.
+    async fn execute(&self, event: Event, viewer: Viewer) -> (Response, usize) {
         let budget = self.events.budget(&viewer);
         let request = Request::new("").variables(self.question.variables.clone()).data(Handover::of(Some(event)));
         let request = with(request.data(budget.clone()), self.question.document.clone(), Some(viewer));
         let executed = caught(self.events.schema.execute(request)).instrument(self.span.clone());
-        budget.kept(executed.await)
+        let executed = executed.await;
+        let bytes = budget.taken();
+        (budget.kept(executed), bytes)
     }
 
     /// What is the same for all who get an event like this one; nothing where each has an answer of their own.
     async fn template(&self, event: Event) -> Option<Arc<Template>> {
         let tenant = &self.viewer.tenant;
         let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new(), origin: Origin::Unknown };
-        let answer = self.execute(event.for_nobody(), nobody).await;
+        let (answer, _) = self.execute(event.for_nobody(), nobody).await;
         let ids = event.ids().into_iter();
         let template = answer.errors.is_empty().then(|| Arc::new(Template::of(&answer, &tenant.seal, ids)));
         self.events.shared.learn(tenant.id, &self.question, event, template.clone());

@@ -38,6 +38,8 @@ pub struct Question {
     pub document: Arc<Merged>,
     /// None where the answers to events do not depend on any.
     pub variables: Variables,
+    /// How many fields its answers have at the least: lists have theirs more than once.
+    pub fields: usize,
     is_common: bool,
 }
 
@@ -87,8 +89,20 @@ impl Question {
             document.node.variable_definitions.clear();
         }
         let variables = if is_common { Variables::default() } else { variables };
-        Self { _origin: origin, document: Arc::new(document), variables, is_common }
+        let fields = count(&document.node.selection_set.node);
+        Self { _origin: origin, document: Arc::new(document), variables, fields, is_common }
     }
+}
+
+/// How many fields are in it that hold no others.
+fn count(set: &SelectionSet) -> usize {
+    let of = |selection: &Positioned<Selection>| match &selection.node {
+        Selection::Field(field) => count(&field.node.selection_set.node).max(1),
+        Selection::InlineFragment(of) => count(&of.node.selection_set.node),
+        // The guard has written them out.
+        Selection::FragmentSpread(_) => 0,
+    };
+    set.items.iter().map(of).sum()
 }
 
 /// Whether anything in it depends on a variable, or on whose it is by more than ids.

@@ -17,10 +17,10 @@ use crate::model::seal::Kind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
 pub use figures::{NotificationDeliveries, SharedFigures};
-pub use mail::{MailMutation, MailQuery};
-pub use push::{PushMutation, PushQuery};
+pub use mail::{MailMutation, MailQuery, MailRelay};
+pub use push::{PushMutation, PushQuery, WebPush};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
-pub use wechat::{WeChatMutation, WeChatQuery};
+pub use wechat::{WeChatAccount, WeChatMutation, WeChatQuery};
 
 /// The id of a destination's row.
 fn lane_id(call: Call<'_>, row: i64) -> ID {

@@ -1,6 +1,6 @@
 //! The tenant's sender of Web Push, and the browsers of its users.
 
-use async_graphql::{Context, Enum, ID, InputObject, Json, Object, Result, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::audit_entry;
 
 use super::lane_id;
@@ -11,6 +11,7 @@ use crate::domain::push;
 use crate::graphql::account::Subject;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, Call};
+use crate::graphql::json::Json;
 use crate::graphql::scalars::int;
 
 /// By what a tenant's messages go to users' browsers, over the push services that these have chosen.
@@ -26,13 +27,18 @@ impl From<lane::Lane> for WebPush {
 #[Object]
 impl WebPush {
     /// Opaque.
-    async fn id(&self, ctx: &Context<'_>) -> ID {
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
         lane_id(Call::of(ctx), self.0.id)
     }
 
     /// Where push services reach somebody who knows what is sent.
     async fn contact(&self) -> &str {
         self.0.sender.as_deref().unwrap_or_default()
+    }
+
+    /// What push services may not take of it, though it was saved; empty where nothing is wrong.
+    async fn warnings(&self) -> Vec<String> {
+        push::contact_warning(self.0.sender.as_deref().unwrap_or_default()).into_iter().collect()
     }
 
     /// The public key that browsers subscribe by, in base64url. The private one nobody is shown.
@@ -74,7 +80,8 @@ impl WebPush {
 /// All of Web Push, but for its keys, which are made once and stay.
 #[derive(InputObject)]
 pub struct WebPushInput {
-    /// Where push services reach somebody who knows what is sent: `mailto:ops@example.com`, or an https URL; 256 bytes at the most.
+    /// Where push services reach somebody who knows what is sent: `mailto:ops@example.com`, or an https URL; 256 bytes at the most. At
+    /// `localhost` it is saved with a warning: Apple's push service refuses it.
     pub contact: String,
     /// What links of notifications that are paths belong to: an absolute http(s) URL. Where it is left out, they belong to the page whose
     /// service worker opens them.
@@ -188,18 +195,18 @@ impl PushMutation {
         #[graphql(
             desc = "The browser's `PushSubscription`, as its `toJSON()` has it: `endpoint`, an https URL of at most 2,048 bytes, and `keys` with `p256dh` and `auth`."
         )]
-        subscription: Json<serde_json::Value>,
+        subscription: Json,
         #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
     ) -> Result<PushSubscriptionPayload> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[user]);
-        let saved = push::subscribe(call.app, call.tenant, user, &subscription).await;
+        let saved = push::subscribe(call.app, call.tenant, user, &subscription.0).await;
         saved.map_err(|error| error.within("subscription"))?;
         payload(call, user).await
     }
 
-    /// Reaches the token's user no more in a browser; SERVICE and ADMIN name one by `user`. Nothing happens where they were not.
+    /// Reaches the token's user no more in a browser; SERVICE and ADMIN name one by `user`. Nothing happens where they were not, or the tenant does not know them.
     async fn delete_push_subscription(
         &self,
         ctx: &Context<'_>,
@@ -207,7 +214,9 @@ impl PushMutation {
         #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
     ) -> Result<PushSubscriptionPayload> {
         let call = Call::of(ctx);
-        let user = call.subject("user", user.as_ref()).await?;
+        let Some(user) = call.known_subject("user", user.as_ref()).await? else {
+            return Ok(PushSubscriptionPayload { push_subscription_count: 0, subject: Subject(None) });
+        };
         call.audits(ctx, audit_entry::Subject::User, &[user]);
         push::unsubscribe(call.app, user, &endpoint).await?;
         payload(call, user).await

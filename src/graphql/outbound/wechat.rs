@@ -26,7 +26,7 @@ impl From<lane::Lane> for WeChatAccount {
 #[Object]
 impl WeChatAccount {
     /// Opaque.
-    async fn id(&self, ctx: &Context<'_>) -> ID {
+    pub async fn id(&self, ctx: &Context<'_>) -> ID {
         lane_id(Call::of(ctx), self.0.id)
     }
 

@@ -122,7 +122,7 @@ impl RuleMutation {
     }
 
     /// Scans as the rule would and writes nothing. Returns what it would raise, amend and resolve, and what it costs.
-    /// ADMIN.
+    /// The audit log records the source and the query. ADMIN.
     async fn try_notification_rule(
         &self,
         ctx: &Context<'_>,
@@ -135,7 +135,8 @@ impl RuleMutation {
         let call = Call::by(ctx, ADMIN)?;
         let first = usize::try_from(first.unwrap_or(20)).map_err(|_| Error::bad_input("first", "must be 0 to 100"))?;
         let (code, definition) = input.read().map_err(|error| error.within("input"))?;
-        let tried = rule::trial(call.app, call.tenant, &code, &definition, first).await;
+        let act = call.act(ctx, Subject::Rule, &[&code]);
+        let tried = rule::trial(call.app, call.tenant, (&code, &definition), first, act).await;
         Ok(tried.map_err(|error| error.within("input"))?.into())
     }
 

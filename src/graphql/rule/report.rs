@@ -1,10 +1,11 @@
 //! Reported rows.
 
-use async_graphql::{InputObject, Json};
+use async_graphql::InputObject;
 use serde_json::Value;
 
 use crate::domain::rule::{Columns, Report};
 use crate::error::{Error, Result};
+use crate::graphql::json::Json;
 
 /// Rows for a rule without a scan.
 #[derive(InputObject)]
@@ -12,7 +13,7 @@ pub struct ReportRuleRowsInput {
     /// Code of the rule.
     pub rule: String,
     /// Column → value; 10,000 rows at most, of 16 KiB each and 2 MiB together.
-    pub rows: Vec<Json<Value>>,
+    pub rows: Vec<Json>,
     /// Whether these are all rows of the result, so that absent rows are gone. If false, nothing is resolved.
     #[graphql(default_with = "Some(true)")]
     pub complete: Option<bool>,

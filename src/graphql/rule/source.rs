@@ -38,6 +38,6 @@ impl RuleSource {
     async fn error(&self, ctx: &Context<'_>) -> Option<String> {
         let call = Call::of(ctx);
         let source = call.app.sources.of(&call.tenant.code, &self.0)?;
-        source.check().await.err().map(|failure| failure.in_short().to_string())
+        source.check_as(&call.tenant.code).await.err().map(|failure| failure.in_short().to_string())
     }
 }

@@ -1,9 +1,10 @@
 //! The effect that a rule would have.
 
-use async_graphql::{Json, SimpleObject};
-use serde_json::{Map, Value};
+use async_graphql::SimpleObject;
+use serde_json::Value;
 
 use crate::domain::rule;
+use crate::graphql::json::Json;
 use crate::graphql::scalars::int;
 
 /// The effect that a rule would have now.
@@ -35,7 +36,7 @@ pub struct TryRulePayload {
 #[derive(SimpleObject)]
 pub struct RuleSample {
     /// Its key: column → value.
-    pub key: Json<Map<String, Value>>,
+    pub key: Json,
     /// By the type's template; null if it has none.
     pub title: Option<String>,
     /// By the type's template.
@@ -69,7 +70,7 @@ impl From<rule::Trial> for TryRulePayload {
 impl From<rule::Sample> for RuleSample {
     fn from(of: rule::Sample) -> Self {
         Self {
-            key: Json(of.key),
+            key: Json(Value::Object(of.key)),
             title: of.title,
             body: of.body,
             link: of.link,

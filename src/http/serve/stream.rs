@@ -69,11 +69,7 @@ impl Stream {
     }
 
     /// Passes the result of a write on, or fails if the client has taken nothing for too long.
-    fn check_write<T>(
-        &mut self,
-        written: Poll<io::Result<T>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
+    fn check_write<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if self.state.is_upgraded() {
             return written;
         }

@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use chrono::SecondsFormat;
 use reqwest::Url;
 use serde::Deserialize;
@@ -21,7 +21,10 @@ use super::asset::ALWAYS;
 use super::server::Server;
 use crate::auth::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
 use crate::clock::calendar;
+use crate::domain::ended_session;
 use crate::error::{Error, Result};
+use crate::graphql::{Route, Share};
+use crate::model::network::Network;
 use cookie::Cookie;
 
 /// The most bytes of where somebody wants to go, which their cookie has room for.
@@ -48,20 +51,32 @@ pub fn routes() -> Router<Server> {
 
 /// Whether people can sign in, and who has.
 async fn show(State(server): State<Server>, headers: HeaderMap) -> Response {
-    let session = shown::session(&server, &headers).as_ref().map(told);
+    let session = match shown::session(&server, &headers) {
+        Some(session) => match shown::lasting(&server, session).await {
+            Ok(session) => Some(told(&session)),
+            Err(Error::Unauthenticated(_)) => None,
+            Err(error) => return unavailable(&error),
+        },
+        None => None,
+    };
     let answer = json!({ "signIn": server.app.sign_in.is_some(), "session": session });
     (PRIVATE, ALWAYS, Json(answer)).into_response()
 }
 
-fn told(Session { claims, name }: &Session) -> Value {
+fn told(Session { claims, name, .. }: &Session) -> Value {
     let expires_at = calendar(claims.exp.saturating_mul(1000)).to_rfc3339_opts(SecondsFormat::Secs, true);
     let (tenant, role, sub) = (&claims.tenant, claims.role, &claims.sub);
     json!({ "tenant": tenant, "role": role, "sub": sub, "name": name, "expiresAt": expires_at })
 }
 
 /// Leads to the provider.
-async fn begin(State(server): State<Server>, Query(wish): Query<Wish>, headers: HeaderMap) -> Response {
-    let sign_in = match knock(&server).await {
+async fn begin(
+    State(server): State<Server>,
+    Extension(network): Extension<Network>,
+    Query(wish): Query<Wish>,
+    headers: HeaderMap,
+) -> Response {
+    let sign_in = match knock(&server, &Share::of(Route::SignIn, network)).await {
         Ok(sign_in) => sign_in,
         Err(answer) => return answer,
     };
@@ -73,14 +88,28 @@ async fn begin(State(server): State<Server>, Query(wish): Query<Wish>, headers: 
 }
 
 /// Comes back from the provider.
-async fn finish(State(server): State<Server>, Query(returned): Query<Returned>, headers: HeaderMap) -> Response {
-    let sign_in = match knock(&server).await {
+async fn finish(
+    State(server): State<Server>,
+    Extension(network): Extension<Network>,
+    Query(returned): Query<Returned>,
+    headers: HeaderMap,
+) -> Response {
+    let sign_in = match knock(&server, &[Share::Network(Route::Callback, network)]).await {
         Ok(sign_in) => sign_in,
         Err(answer) => return answer,
     };
     let public = sign_in.public();
     let attempt = Cookie::Attempt.read(&headers, public);
-    match sign_in.finish(returned, attempt.as_deref(), calendar(server.app.now())).await {
+    let now = calendar(server.app.now());
+    let finished = match sign_in.returned(returned, attempt.as_deref(), now) {
+        // A caller without an attempt of this server takes nothing from those that have one.
+        Ok(returned) => match knock(&server, &[Share::Route(Route::Callback)]).await {
+            Ok(_) => sign_in.finish(returned, network, now).await,
+            Err(answer) => return answer,
+        },
+        Err(refusal) => Err(refusal),
+    };
+    match finished {
         Ok(finished) => {
             let to = format!("{}{}{}", public.origin(), public.path(), finished.to);
             let hint = finished.hint.map(|hint| Cookie::Hint.set(public, &hint, finished.seconds));
@@ -97,12 +126,21 @@ async fn finish(State(server): State<Server>, Query(returned): Query<Returned>, 
     }
 }
 
-/// Ends the session, and says where to go next: to the provider, whose own session then ends, or back to the desk.
-async fn end(State(server): State<Server>, headers: HeaderMap) -> Response {
+/// Ends the session on all nodes, and says where to go next: to the provider, whose own session then ends, or back to the desk.
+async fn end(State(server): State<Server>, Extension(network): Extension<Network>, headers: HeaderMap) -> Response {
     let Some(sign_in) = &server.app.sign_in else { return StatusCode::NOT_FOUND.into_response() };
     let public = sign_in.public();
     if let Err(error) = shown::is_meant(&headers, public) {
         return refusal(JSON, StatusCode::FORBIDDEN, &error);
+    }
+    if let Err(answer) = knock(&server, &Share::of(Route::SignOut, network)).await {
+        return answer;
+    }
+    // The cookies stay if the session cannot be ended, so that the user can try again.
+    if let Some(session) = shown::session(&server, &headers)
+        && let Err(error) = ended_session::end(&server.app, &session).await
+    {
+        return unavailable(&error);
     }
     let hint = Cookie::Hint.read(&headers, public);
     let provider = sign_in.end(hint.as_deref(), calendar(server.app.now())).await;
@@ -111,10 +149,10 @@ async fn end(State(server): State<Server>, headers: HeaderMap) -> Response {
     kept(cookies, (PRIVATE, ALWAYS, Json(json!({ "to": to }))).into_response())
 }
 
-/// How people sign in, with one operation counted of the rate of those who have no token; the answer to those who may not go on.
-async fn knock(server: &Server) -> Result<&SignIn, Response> {
+/// How people sign in, with a request counted of these shares; the answer to those who may not go on.
+async fn knock<'a>(server: &'a Server, shares: &[Share<'_>]) -> Result<&'a SignIn, Response> {
     let sign_in = server.app.sign_in.as_ref().ok_or_else(page::not_set_up)?;
-    server.schema.knock(None).await.map_err(|refusal| refused(JSON, &refusal))?;
+    server.schema.knock_without_token(shares).await.map_err(|refusal| refused(JSON, &refusal))?;
     Ok(sign_in)
 }
 
@@ -150,6 +188,10 @@ fn kept<const N: usize>(cookies: [Result<HeaderValue>; N], answer: Response) -> 
         }
         Err(error) => failed(&error),
     }
+}
+
+fn unavailable(error: &Error) -> Response {
+    refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, error)
 }
 
 fn failed(error: &Error) -> Response {

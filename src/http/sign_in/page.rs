@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::http::answer::REQUEST_ID;
 use crate::http::asset::ALWAYS;
 use crate::http::console::{OPENERS, nonce};
+use crate::text::{characters, cut};
 
 /// Nothing runs, nothing is loaded, and nothing is sent.
 const POLICY: &str =
@@ -38,7 +39,7 @@ pub fn refused(refusal: &Refusal, headers: &HeaderMap, public: &PublicUrl) -> Re
         Refusal::Declined { code, words } => {
             let words = words.iter().map(|words| format!(": {words}"));
             let told = format!("It says {code}{}", words.collect::<String>());
-            (StatusCode::FORBIDDEN, "The provider did not sign you in", vec![told.chars().take(TOLD).collect()])
+            (StatusCode::FORBIDDEN, "The provider did not sign you in", vec![cut(&told, TOLD, "", characters)])
         }
         Refusal::Away(why) => {
             tracing::warn!(why, "nobody can sign in: the provider cannot be asked");

@@ -3,9 +3,10 @@
 use axum::http::{HeaderMap, header};
 
 use super::cookie::Cookie;
-use crate::auth::{Claims, Session, SignIn};
+use crate::auth::{Session, SignIn};
 use crate::clock::calendar;
 use crate::config::PublicUrl;
+use crate::domain::ended_session;
 use crate::error::{Error, Result};
 use crate::http::server::Server;
 
@@ -15,30 +16,37 @@ const DESK: &str = "x-tidings-desk";
 /// Why a cookie does not count.
 const FOREIGN: &str = "a session's cookie counts for pages of the desk alone: send x-tidings-desk: 1, from the origin of TIDINGS_PUBLIC_URL";
 
-/// Who is signed in, by the cookie of a request; nobody where there is none.
+/// Who is signed in, by the cookie of a request; nobody where there is none. They may have signed out since (`lasting`).
 ///
-/// Fails with `Unauthenticated` where the request may be another site's, or the session has ended.
-pub fn of_request(server: &Server, headers: &HeaderMap) -> Result<Option<Claims>> {
+/// Fails with `Unauthenticated` where the request may be another site's, or the session is over.
+pub fn of_request(server: &Server, headers: &HeaderMap) -> Result<Option<Session>> {
     let Some((sign_in, sealed)) = cookie(server, headers) else { return Ok(None) };
     if !is_of_desk(headers, sign_in.public()) {
         return Err(Error::Unauthenticated(FOREIGN.into()));
     }
-    let ended = || Error::Unauthenticated("the session has ended: sign in again".into());
-    let session = sign_in.session(&sealed, calendar(server.app.now())).ok_or_else(ended)?;
-    Ok(Some(session.claims))
+    sign_in.session(&sealed, calendar(server.app.now())).ok_or_else(ended).map(Some)
 }
 
-/// Who is signed in, by the cookie of a socket's first request: a browser lets no page set its headers, and says whose page it is.
-pub fn of_socket(server: &Server, headers: &HeaderMap) -> Option<Claims> {
+fn ended() -> Error {
+    Error::Unauthenticated("the session has ended: sign in again".into())
+}
+
+/// The session, unless its user has signed out, by whichever node: `Unauthenticated` then.
+pub async fn lasting(server: &Server, session: Session) -> Result<Session> {
+    if ended_session::has_ended(&server.app, &session.id).await? { Err(ended()) } else { Ok(session) }
+}
+
+/// Who is signed in, by the cookie of a socket's first request: a browser lets no page set its headers, and says whose page it is. The same
+/// holds as for `of_request`.
+pub fn of_socket(server: &Server, headers: &HeaderMap) -> Option<Session> {
     let (sign_in, sealed) = cookie(server, headers)?;
     let own = sign_in.public().origin();
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let is_own = origins.next().is_some_and(|of| *of == *own) && origins.next().is_none();
-    let session = sign_in.session(&sealed, calendar(server.app.now())).filter(|_| is_own)?;
-    Some(session.claims)
+    sign_in.session(&sealed, calendar(server.app.now())).filter(|_| is_own)
 }
 
-/// Who is signed in, for a question that changes nothing and whose answer no other site can read.
+/// Who is signed in, for a question that changes nothing and whose answer no other site can read. The same holds as for `of_request`.
 pub fn session(server: &Server, headers: &HeaderMap) -> Option<Session> {
     let (sign_in, sealed) = cookie(server, headers)?;
     sign_in.session(&sealed, calendar(server.app.now()))

@@ -3,11 +3,14 @@
 use std::fmt;
 
 use async_graphql::{Request, ServerError, Value as GraphqlValue};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::graphql::Answer;
 use crate::http::answer::is_refused;
+use crate::http::json;
 use crate::http::request::request_of;
 
 /// The answer to `connection_init`.
@@ -20,8 +23,14 @@ pub enum Received {
     Init(Payload),
     Ping(Payload),
     Pong,
-    Subscribe { id: String, request: Box<Request> },
-    Complete { id: String },
+    /// Of an operation, whose request may be wrong: then it alone has ended.
+    Subscribe {
+        id: String,
+        request: Result<Box<Request>, Error>,
+    },
+    Complete {
+        id: String,
+    },
 }
 
 /// What comes with an init or a ping.
@@ -41,17 +50,20 @@ impl Payload {
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+struct Envelope<P = Value> {
     r#type: String,
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
-    payload: Option<Value>,
+    payload: Option<P>,
 }
 
 /// Reads a message, or says what is wrong with it.
 pub fn parse(text: &str) -> Result<Received, String> {
-    let envelope: Envelope = serde_json::from_str(text).map_err(|_| "the message is malformed".to_owned())?;
+    let envelope: Envelope = match json::read(text.as_bytes()) {
+        Ok(envelope) => envelope,
+        Err(error) => return unreadable(text, error),
+    };
     let payload = |payload: Option<Value>| match payload {
         None | Some(Value::Null) => Ok(Payload(Map::new())),
         Some(Value::Object(fields)) => Ok(Payload(fields)),
@@ -65,11 +77,32 @@ pub fn parse(text: &str) -> Result<Received, String> {
         "pong" => payload(envelope.payload).map(|_| Received::Pong),
         "complete" => Ok(Received::Complete { id: id(envelope.id)? }),
         "subscribe" => {
-            let Some(Value::Object(fields)) = envelope.payload else { return Err("subscribe needs a payload".into()) };
-            let request = request_of(fields).map_err(|error| error.to_string())?;
-            Ok(Received::Subscribe { id: id(envelope.id)?, request: Box::new(request) })
+            let Some(Value::Object(fields)) =
+                envelope.payload.filter(|payload| !payload.as_object().is_some_and(Map::is_empty))
+            else {
+                return Err("subscribe needs a payload".into());
+            };
+            Ok(Received::Subscribe { id: id(envelope.id)?, request: request_of(fields).map(Box::new) })
         }
         _ => Err("the message is of no known type".into()),
+    }
+}
+
+/// A message whose payload is wrong, where it is known whose: JSON may hold what is no text, such as half a character, and no value,
+/// such as too many brackets.
+fn unreadable(text: &str, error: Error) -> Result<Received, String> {
+    let error = match error {
+        Error::BadInput { field, message } => {
+            let field = field.strip_prefix("payload.").unwrap_or(&field);
+            Error::bad_input(field, message.replace("the body ", "the message "))
+        }
+        other => other,
+    };
+    match json::read::<Envelope<IgnoredAny>>(text.as_bytes()) {
+        Ok(Envelope { r#type, id: Some(id), payload: Some(_) }) if r#type == "subscribe" && !id.is_empty() => {
+            Ok(Received::Subscribe { id, request: Err(error) })
+        }
+        _ => Err(format!("the message is malformed: {error}")),
     }
 }
 
@@ -101,7 +134,7 @@ pub struct Id(String);
 impl Id {
     /// Of a client's own name for it.
     pub fn of(name: &str) -> Self {
-        Self(json(name))
+        Self(written(name))
     }
 }
 
@@ -118,7 +151,7 @@ pub fn next(id: &Id, answer: Answer) -> String {
 
 /// The operation was refused, and has ended.
 pub fn error(id: &Id, errors: &[impl Serialize]) -> String {
-    format!(r#"{{"type":"error","id":{id},"payload":{}}}"#, json(errors))
+    format!(r#"{{"type":"error","id":{id},"payload":{}}}"#, written(errors))
 }
 
 /// The operation has ended.
@@ -127,6 +160,6 @@ pub fn complete(id: &Id) -> String {
 }
 
 /// What is said is always JSON.
-fn json(said: &(impl Serialize + ?Sized)) -> String {
+fn written(said: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(said).unwrap_or_default()
 }

@@ -34,11 +34,12 @@ use super::answer::{JSON, described, refusal};
 use super::caller::{Shown, by_socket, origin};
 use super::serve::ConnectionState;
 use super::server::Server;
-use super::session::{Place, left};
+use super::session::Place;
 use super::{cors, observe};
 use crate::error::{Error, Result};
 use crate::graphql::{Allowance, Bucket};
 use crate::model::actor::Origin;
+use crate::text::first_bytes;
 use client::{Client, admit, check};
 use close::{Close, Ending, end};
 use message::{Id, Output, Received, complete, error, next};
@@ -173,7 +174,7 @@ impl Connection {
         // No operation waits for the client to take the close frame.
         self.operations = Operations::default();
         if let Some((code, reason)) = ending {
-            let reason = &reason[..reason.floor_char_boundary(REASON_BYTES)];
+            let reason = first_bytes(&reason, REASON_BYTES);
             let frame = CloseFrame { code: (code as u16).into(), reason: reason.into() };
             let _ = timeout(WRITE_WITHIN, self.socket.send(Message::Close(Some(frame)))).await;
         }
@@ -207,7 +208,8 @@ impl Connection {
                 Event::Deadline => match self.client {
                     _ if self.limit(begin_by) > Instant::now() => self.ping().await,
                     None => end(Close::InitTimeout, "connection_init did not come within 10 seconds"),
-                    Some(_) => end(Close::Forbidden, "the token has expired"),
+                    // Boxed as well.
+                    Some(_) => Box::pin(self.look_again()).await,
                 },
                 Event::ServerStops => end(Close::ServiceRestart, "the server is restarting"),
             };
@@ -268,7 +270,7 @@ impl Connection {
                 self.send(message::PONG).await
             }
             Received::Pong => Ok(()),
-            Received::Subscribe { id, request } => self.begin(&id, *request).await,
+            Received::Subscribe { id, request } => self.begin(&id, request).await,
             Received::Complete { id } => {
                 self.operations.remove(&Id::of(&id));
                 Ok(())
@@ -276,36 +278,55 @@ impl Connection {
         }
     }
 
+    /// A client whose time is up stays where that was the time until another look.
+    async fn look_again(&mut self) -> Result<(), Ending> {
+        match &mut self.client {
+            Some(client) if client.pass.counts(&self.server.app).await => {
+                client.stay(&self.server.app, client.pass.clone());
+                Ok(())
+            }
+            Some(client) => end(Close::Forbidden, client.pass.ended()),
+            None => Ok(()),
+        }
+    }
+
     /// A client that shows a newer token of its user may stay longer.
     async fn renew(&mut self, token: String) -> Result<(), Ending> {
-        let (viewer, claims) = check(&self.server, Shown::Token(token)).await?;
-        let expires_at = Instant::now() + left(&self.server.app, &claims);
+        let (viewer, pass) = check(&self.server, Shown::Token(token)).await?;
         let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let own = &client.viewer;
         if own.who() != viewer.who() {
             return end(Close::Forbidden, "the token is somebody else's");
         }
-        client.expires_at = expires_at;
+        client.stay(&self.server.app, pass);
         Ok(())
     }
 
-    async fn begin(&mut self, name: &str, request: Request) -> Result<(), Ending> {
-        let Some(client) = &self.client else { return end(Close::Unauthorized, "send connection_init first") };
+    async fn begin(&mut self, name: &str, request: Result<Box<Request>, Error>) -> Result<(), Ending> {
+        let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let id = Id::of(name);
         if self.operations.has(&id) {
             return end(Close::SubscriberExists, &format!("Subscriber for {name} already exists"));
         }
         if self.operations.len() >= OPERATIONS {
             let refusal = Error::Unavailable(format!("at most {OPERATIONS} operations of a socket at the same time"));
-            return self.send(&error(&id, &[described(&refusal)])).await;
+            return self.send(error(&id, &[described(&refusal)])).await;
         }
-        let viewer = client.viewer.clone();
-        if let Err(refusal) = self.server.schema.knock(Some(&viewer)).await {
-            return self.send(&error(&id, &refusal.errors)).await;
+        let viewer = match client.viewer.renewed(&self.server.app).await {
+            Ok(viewer) => viewer,
+            Err(refusal) => return self.send(error(&id, &[described(&refusal)])).await,
+        };
+        client.viewer = viewer.clone();
+        if let Err(refusal) = self.server.schema.knock(&viewer).await {
+            return self.send(error(&id, &refusal.errors)).await;
         }
+        let request = match request {
+            Ok(request) => *request,
+            Err(refusal) => return self.send(error(&id, &[described(&refusal)])).await,
+        };
         let admitted = match self.server.schema.admit(Some(&viewer), request).await {
             Ok(admitted) => admitted,
-            Err(refusal) => return self.send(&error(&id, &refusal.errors)).await,
+            Err(refusal) => return self.send(error(&id, &refusal.errors)).await,
         };
         let is_subscription = admitted.operation.kind == OperationType::Subscription;
         let answers = self.server.schema.stream(viewer, admitted);

@@ -33,8 +33,8 @@ const BYTES: usize = 7900;
 /// Where other nodes are told, and heard.
 #[derive(Clone, Debug)]
 pub enum Bus {
-    /// `LISTEN` and `NOTIFY` in the database at this URL, past any pooler.
-    Postgres(String),
+    /// `LISTEN` and `NOTIFY` in the database at the first of these URLs that takes them, past any pooler.
+    Postgres(Vec<String>),
     /// `SUBSCRIBE` and `PUBLISH` on the Redis server at this URL, in a channel of this name.
     Redis { url: String, channel: String },
 }
@@ -65,9 +65,16 @@ enum Writer {
 impl Bus {
     async fn connect(&self) -> Result<(Reader, Writer)> {
         match self {
-            Self::Postgres(url) => {
-                let (reader, writer) = postgres::connect(url).await?;
-                Ok((Reader::Postgres(reader), Writer::Postgres(writer)))
+            Self::Postgres(urls) => {
+                let mut last = Error::Unavailable("there is no host".into());
+                for url in urls {
+                    // A server that copies another refuses to be listened to.
+                    match postgres::connect(url).await {
+                        Ok((reader, writer)) => return Ok((Reader::Postgres(reader), Writer::Postgres(writer))),
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
             }
             Self::Redis { url, channel } => {
                 let (reader, writer) = redis::connect(url, channel).await?;

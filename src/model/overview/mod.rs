@@ -18,6 +18,7 @@ use super::view;
 pub use marked::Mark;
 pub use memory::{Entry, Memory};
 pub use same::Added;
+pub use tag::Fields;
 
 /// What to put into an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,21 +1,32 @@
-//! What an overview is told from others by, by clients that keep it.
+//! What an overview is told from others by, for clients that keep it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Overview, TypeOverview};
+use crate::model::catalogue::MessageType;
 use crate::model::item::{Content, Item};
 use crate::model::user::Profile;
 use crate::model::view::View;
 
+/// Which fields a reader is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fields {
+    /// All but how message types leave the inbox.
+    OfUsers,
+    All,
+}
+
 impl Overview {
-    /// The same on all nodes exactly for overviews of which every field shows the same, but for the cursor.
-    pub fn tag(&self) -> u64 {
-        let Self { user, unread, unseen, views, cap, types, cursor: _, catalogue_version: _, proof: _ } = self;
+    /// The same on all nodes exactly for overviews of which every field shows the same, but for the cursor. Nothing goes into it
+    /// that is not shown, so that it is the same again after a change and its undoing.
+    pub fn tag(&self, fields: Fields) -> u64 {
+        // Of whom it is shows in ids alone, and the cap in counts.
+        let Self { user: _, unread, unseen, views, cap: _, types, cursor: _, catalogue_version: _, proof: _ } = self;
         let mut hasher = DefaultHasher::new();
-        (user, unread, unseen, cap, self.total(), types.len(), views.views.len()).hash(&mut hasher);
+        (unread, unseen, self.total(), types.len(), views.views.len()).hash(&mut hasher);
         for TypeOverview { message_type, unread, latest } in types {
-            // All of it may be shown. What it is beside its code changes seldom, and is short.
-            (format!("{message_type:?}"), unread, latest.is_some()).hash(&mut hasher);
+            hash_type(message_type, fields, &mut hasher);
+            (unread, latest.is_some()).hash(&mut hasher);
             if let Some(latest) = latest {
                 hash_item(latest, &mut hasher);
             }
@@ -27,9 +38,35 @@ impl Overview {
     }
 }
 
+fn hash_type(of: &MessageType, fields: Fields, hasher: &mut DefaultHasher) {
+    let MessageType {
+        id,
+        code,
+        title,
+        group,
+        read_policy,
+        mandatory,
+        ttl_seconds,
+        position,
+        template,
+        icon,
+        ui,
+        delivery,
+        users_may_send,
+    } = of;
+    (id, code, title, group, read_policy, mandatory, ttl_seconds, position, icon, ui, users_may_send).hash(hasher);
+    let template = template.as_ref().map(|of| (&of.title, &of.body, &of.link));
+    template.hash(hasher);
+    if fields == Fields::All {
+        // Changes seldom, and is short.
+        format!("{delivery:?}").hash(hasher);
+    }
+}
+
 fn hash_item(item: &Item, hasher: &mut DefaultHasher) {
-    let Item { user: _, seq, state, read_at, archived_at, expires_at, content } = item;
-    (seq, state, item.is_read(), read_at, archived_at, expires_at).hash(hasher);
+    // A state says more than is shown: whether what is unread was read before.
+    let Item { user, seq, state, read_at, archived_at, expires_at, content } = item;
+    (user, seq, item.is_read(), state.is_archived(), read_at, archived_at, expires_at).hash(hasher);
     let Content { notification, kind, published_at, updated_at, data, target, action, .. } = &**content;
     (notification, kind, published_at, updated_at, data, target, action).hash(hasher);
     (content.title(), content.body(), content.link(), &content.message_type.code).hash(hasher);

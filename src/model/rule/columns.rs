@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::model::json;
 
 /// Column → value.
 pub type Columns = Map<String, Value>;
@@ -12,7 +13,7 @@ pub fn text(row: &Columns, column: &str) -> Result<String> {
     let refuse = |message: &str| Err(Error::bad_input(column, message));
     match row.get(column) {
         Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Number(number)) => Ok(number.to_string()),
+        Some(Value::Number(number)) => Ok(json::number(number).to_string()),
         Some(Value::Bool(is)) => Ok(is.to_string()),
         Some(Value::Null) => refuse("is null"),
         Some(Value::Array(_) | Value::Object(_)) => refuse("is neither text nor a number"),

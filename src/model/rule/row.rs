@@ -11,6 +11,7 @@ use super::columns::{Columns, text};
 use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::fingerprint::fingerprint;
+use crate::model::json::canonical;
 
 /// A row of a result.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ fn row(columns: Columns, key: &[String]) -> Result<Row> {
     let key_hash = URL_SAFE_NO_PAD.encode(&said.finalize()[..16]);
     let written = serde_json::to_string(&columns).map_err(Error::internal)?;
     check::body("", &written, check::BODY_BYTES)?;
-    let mut sorted: Vec<(&String, &Value)> = columns.iter().collect();
+    let mut sorted: Vec<(&String, Value)> = columns.iter().map(|(column, value)| (column, canonical(value))).collect();
     sorted.sort_by_key(|(column, _)| *column);
     let content_hash = fingerprint(&serde_json::to_vec(&sorted).map_err(Error::internal)?);
     Ok(Row { columns, key_hash, content_hash })

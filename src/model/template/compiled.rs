@@ -7,9 +7,10 @@ use minijinja::Environment;
 use super::filters::environment;
 use super::flaw::Flaw;
 use super::guard::guarded;
+use super::inserted::{finished, without_marks};
 use super::scene::Scene;
 use super::sink::Sink;
-use super::source::Source;
+use super::source::{Form, Source};
 use crate::model::check::BODY_BYTES;
 
 /// The most bytes that a text may become.
@@ -22,9 +23,9 @@ const TOKEN: usize = 160;
 
 /// A source that can be rendered.
 pub struct Compiled {
+    /// Has this one alone.
     environment: Environment<'static>,
-    /// Of the only one in it.
-    name: &'static str,
+    form: Form,
     /// The names that it looks up.
     names: BTreeSet<String>,
     weight: usize,
@@ -33,20 +34,16 @@ pub struct Compiled {
 impl Compiled {
     /// It, or why there is none.
     pub fn of(source: Source<'_>) -> Result<Self, Flaw> {
-        Self::named(source.text.name(), source.source)
+        Self::in_form(source.text.form(), source.source)
     }
 
     /// The same of a text that is none of a type's or its letters'.
-    pub fn plain(source: &str) -> Result<Self, Flaw> {
-        Self::named("text", source)
-    }
-
-    fn named(name: &'static str, source: &str) -> Result<Self, Flaw> {
-        let guarded = guarded(source)?;
+    pub fn in_form(form: Form, source: &str) -> Result<Self, Flaw> {
+        let guarded = guarded(&without_marks(source))?;
         let weight = LEAST + TOKEN * guarded.tokens + guarded.source.len();
         let mut environment = environment();
-        environment.add_template_owned(name, guarded.source).map_err(|error| Flaw::of_source(&error))?;
-        Ok(Self { environment, name, names: guarded.names, weight })
+        environment.add_template_owned(form.name(), guarded.source).map_err(|error| Flaw::of_source(&error))?;
+        Ok(Self { environment, form, names: guarded.names, weight })
     }
 
     /// About how many bytes it takes.
@@ -57,10 +54,10 @@ impl Compiled {
     /// What it says of a scene.
     pub fn render(&self, scene: &Scene<'_>) -> Result<String, Flaw> {
         let mut sink = Sink::with(ROOM);
-        let template = self.environment.get_template(self.name);
+        let template = self.environment.get_template(self.form.name());
         template
             .and_then(|template| template.render_captured_to(scene.values(&self.names), &mut sink).map(drop))
             .map_err(|error| Flaw::of_rendering(&error))?;
-        Ok(sink.into_text())
+        Ok(finished(&sink.into_text(), self.form))
     }
 }

@@ -1,15 +1,20 @@
 //! What templates may use: the engine with these filters and tests, and nothing else of its own.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use minijinja::value::{Kwargs, ValueKind};
+use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{
     Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, default_auto_escape_callback,
     escape_formatter, filters, tests,
 };
 
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::inserted::{BEGIN, END, without_marks};
 use super::marks;
-use super::work::{ENTRY, count, spend, text};
+use super::work::{ENTRY, count, lacks, spend, text};
+use crate::text::{characters, closed, cut};
 
 /// The steps that one rendering may take, so that a loop in a template holds no reader up. A usual one takes fifty.
 const FUEL: u64 = 10_000;
@@ -87,13 +92,14 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter("abs", filters::abs);
     environment.add_filter("capitalize", capitalize);
     environment.add_filter("count", length);
-    environment.add_filter("d", filters::default);
-    environment.add_filter("default", filters::default);
-    environment.add_filter("first", filters::first);
+    environment.add_filter("d", default);
+    environment.add_filter("default", default);
+    environment.add_filter("first", first);
     environment.add_filter("float", float);
     environment.add_filter("int", int);
     environment.add_filter("items", items);
     environment.add_filter("join", join);
+    environment.add_filter(format!("join{}", marks::PRINTED), join_printed);
     environment.add_filter("last", last);
     environment.add_filter("length", length);
     environment.add_filter("lower", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, str::to_lowercase));
@@ -109,7 +115,7 @@ fn add_filters(environment: &mut Environment<'_>) {
 
 fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("boolean", tests::is_boolean);
-    environment.add_test("defined", tests::is_defined);
+    environment.add_test("defined", |value: &Value| !is_missing(value));
     environment.add_test("divisibleby", |value: &Value, by: &Value| {
         value.as_i64().zip(by.as_i64()).is_some_and(|(value, by)| value.checked_rem(by) == Some(0))
     });
@@ -121,7 +127,7 @@ fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("float", tests::is_float);
     environment.add_test("integer", tests::is_integer);
     environment.add_test("mapping", tests::is_mapping);
-    environment.add_test("none", tests::is_none);
+    environment.add_test("none", is_missing);
     environment.add_test("number", tests::is_number);
     environment.add_test("odd", tests::is_odd);
     environment.add_test("sequence", tests::is_sequence);
@@ -130,15 +136,35 @@ fn add_tests(environment: &mut Environment<'_>) {
     });
     environment.add_test("string", tests::is_string);
     environment.add_test("true", tests::is_true);
-    environment.add_test("undefined", tests::is_undefined);
+    environment.add_test("undefined", is_missing);
 }
 
-/// Lists and maps are printed by calling themselves for each within.
+/// What is null is as missing as what is not there.
+fn is_missing(value: &Value) -> bool {
+    value.is_none() || value.is_undefined()
+}
+
+/// Sets a value apart from the text around it (`inserted`). Lists and maps are printed by calling themselves for each within.
 fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.is_undefined() {
+        return Ok(());
+    }
     if value.as_object().is_some() {
         count(state, value)?;
     }
-    escape_formatter(out, state, value)
+    if lacks(value) {
+        return Err(ErrorKind::UndefinedError.into());
+    }
+    if value.is_safe() {
+        return escape_formatter(out, state, &Value::from(value.as_str().unwrap_or_default()));
+    }
+    let written = value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed);
+    if written.is_empty() {
+        return Ok(());
+    }
+    out.write_str(BEGIN)?;
+    escape_formatter(out, state, &Value::from(without_marks(&written)))?;
+    Ok(out.write_str(END)?)
 }
 
 /// A text made of another, at most three times as long; changing letters takes five times as long as copying them.
@@ -177,9 +203,24 @@ fn length(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> {
     filters::length(value)
 }
 
+fn default(state: &State<'_, '_>, value: &Value, args: Rest<Value>) -> Result<Value, Error> {
+    if value.is_none() {
+        filters::default(state, &Value::UNDEFINED, args)
+    } else {
+        filters::default(state, value, args)
+    }
+}
+
+fn first(value: &Value) -> Result<Value, Error> {
+    match value.as_str() {
+        Some(text) => Ok(text.graphemes(true).next().map_or(Value::UNDEFINED, Value::from)),
+        None => filters::first(value),
+    }
+}
+
 fn last(value: &Value) -> Result<Value, Error> {
     match value.as_str() {
-        Some(text) => Ok(text.chars().next_back().map_or(Value::UNDEFINED, Value::from)),
+        Some(text) => Ok(text.graphemes(true).next_back().map_or(Value::UNDEFINED, Value::from)),
         None if value.kind() == ValueKind::Seq => value.get_item(&Value::from(-1)),
         None => Err(Error::new(ErrorKind::InvalidOperation, "has no last entry")),
     }
@@ -195,7 +236,6 @@ fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> 
 }
 
 /// Texts with another between them; of maps, their attribute.
-#[expect(clippy::needless_pass_by_value, reason = "the engine hands arguments over like this")]
 fn join(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -203,8 +243,36 @@ fn join(
     attribute: Option<&str>,
     kwargs: Kwargs,
 ) -> Result<String, Error> {
+    joined(state, value, between, attribute, kwargs, |text| closed(text).into_owned())
+}
+
+/// The same as it is printed: each entry is set apart, and the text between them is not.
+fn join_printed(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    between: Option<&Value>,
+    attribute: Option<&str>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
+    let apart = |text: &str| format!("{BEGIN}{}{END}", without_marks(text));
+    joined(state, value, between, attribute, kwargs, apart).map(Value::from_safe_string)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands arguments over like this")]
+fn joined(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    between: Option<&Value>,
+    attribute: Option<&str>,
+    kwargs: Kwargs,
+    entry_of: impl Fn(&str) -> String,
+) -> Result<String, Error> {
+    if is_missing(value) {
+        return text(state, value).map(Into::into);
+    }
     let between = between.cloned().or(kwargs.get("d")?);
     let between = between.map_or(Ok(String::new()), |value| text(state, &value).map(Into::into))?;
+    let between = closed(&without_marks(&between)).into_owned();
     let attribute = attribute.or(kwargs.get("attribute")?);
     kwargs.assert_all_used()?;
     let mut joined = String::new();
@@ -214,13 +282,14 @@ fn join(
             joined.push_str(&between);
         }
         let entry = attribute.map_or(Ok(entry.clone()), |name| entry.get_attr(name))?;
-        joined.push_str(&text(state, &entry)?);
+        joined.push_str(&entry_of(&text(state, &entry)?));
     }
     Ok(joined)
 }
 
 fn replace(state: &mut State<'_, '_>, value: &Value, from: &Value, to: &Value) -> Result<String, Error> {
     let (value, from, to) = (text(state, value)?, text(state, from)?, text(state, to)?);
+    let to = closed(&to);
     let many = value.matches(&*from).count();
     spend(state, value.len() + many.saturating_mul(to.len()))?;
     Ok(value.replace(&*from, &to))
@@ -236,14 +305,14 @@ fn truncate(
     let length = length.unwrap_or(255);
     let end = end.map_or(Ok("…".into()), |end| text(state, end))?;
     let text = text(state, value)?;
-    if text.chars().nth(length).is_none() {
-        return Ok(text.into());
-    }
-    let kept = length.saturating_sub(end.chars().count());
-    Ok(text.chars().take(kept).chain(end.chars()).collect())
+    spend(state, 4 * text.len().min(length.saturating_mul(4)))?;
+    Ok(cut(&text, length, &end, characters))
 }
 
 fn urlencode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    if is_missing(value) {
+        return text(state, value).map(Into::into);
+    }
     count(state, value)?;
     count(state, value)?;
     filters::urlencode(value)
@@ -273,6 +342,9 @@ fn float(state: &State<'_, '_>, value: &Value, default: Option<Value>, kwargs: K
 
 /// A value that may be read as a number.
 fn short(value: &Value) -> Result<&Value, Error> {
+    if value.is_none() {
+        return Err(ErrorKind::UndefinedError.into());
+    }
     if value.as_str().is_some_and(|text| text.len() > DIGITS) {
         return Err(Error::new(ErrorKind::InvalidOperation, "has too many characters for a number"));
     }

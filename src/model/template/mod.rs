@@ -8,6 +8,7 @@ mod compiled;
 mod filters;
 mod flaw;
 mod guard;
+mod inserted;
 mod known;
 mod marks;
 mod scene;
@@ -26,7 +27,7 @@ pub use compiled::Compiled;
 pub use flaw::Flaw;
 use known::Known;
 pub use scene::{Scene, ShownScene, TargetScene};
-pub use source::{LetterTemplate, Source, Template, Text};
+pub use source::{Form, LetterTemplate, Source, Template, Text};
 
 /// The most bytes of the source of a text.
 const SOURCE_BYTES: usize = 16 * 1024;

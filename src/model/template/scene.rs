@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use minijinja::Value;
-use minijinja::value::Serde;
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 /// The most lists and objects within each other that a template sees of what was sent; what is deeper is missing.
 const DEPTH: usize = 32;
@@ -43,9 +42,9 @@ impl Scene<'_> {
 
     fn value(&self, name: &str) -> Option<Value> {
         match name {
-            "params" => Some(value(self.params, DEPTH)),
-            "data" => Some(value(self.data, DEPTH)),
-            "sender" => Some(value(&self.sender, DEPTH)),
+            "params" => Some(whole(self.params)),
+            "data" => Some(whole(self.data)),
+            "sender" => Some(whole(&self.sender)),
             "target" => {
                 let target = |of: &TargetScene<'_>| Value::from_pairs([("type", of.r#type), ("id", of.id)]);
                 Some(self.target.as_ref().map_or(Value::from(()), target))
@@ -58,13 +57,30 @@ impl Scene<'_> {
     }
 }
 
+/// All of something. Where there is nothing, such as no sender, its names are missing and not a mistake: `sender.name or "Shop"`.
+fn whole(json: &Json) -> Value {
+    if json.is_null() { Value::from(()) } else { value(json, DEPTH) }
+}
+
+/// What is null is missing: a name without a value, or an undefined entry of a list.
 fn value(json: &Json, depth: usize) -> Value {
     match json {
+        Json::Null => Value::UNDEFINED,
         Json::Array(_) | Json::Object(_) if depth == 0 => Value::UNDEFINED,
         Json::Array(entries) => entries.iter().map(|entry| value(entry, depth - 1)).collect(),
         Json::Object(entries) => {
-            Value::from_pairs(entries.iter().map(|(name, entry)| (name.as_str(), value(entry, depth - 1))))
+            let there = entries.iter().filter(|(_, entry)| !entry.is_null());
+            Value::from_pairs(there.map(|(name, entry)| (name.as_str(), value(entry, depth - 1))))
         }
-        scalar => Value::from(Serde(scalar)),
+        Json::Bool(is) => Value::from(*is),
+        Json::Number(of) => number(of),
+        Json::String(text) => Value::from(text.as_str()),
     }
+}
+
+/// Whole numbers of 128 bits to the digit; what is larger or has decimals as a float, as templates calculate.
+fn number(of: &Number) -> Value {
+    let whole = of.as_i64().map(Value::from).or_else(|| of.as_u64().map(Value::from));
+    let large = || of.as_i128().map(Value::from).or_else(|| of.as_u128().map(Value::from));
+    whole.or_else(large).or_else(|| of.as_f64().map(Value::from)).unwrap_or_else(|| Value::from(of.as_str()))
 }

@@ -2,7 +2,9 @@
 
 use std::io::{Error, Result, Write};
 
-/// A text that may not become longer than it has room.
+use super::inserted::mark_bytes;
+
+/// A text that may not become longer than it has room. What sets values apart takes none of it.
 #[derive(Debug)]
 pub struct Sink {
     text: Vec<u8>,
@@ -25,9 +27,8 @@ impl Sink {
 impl Write for Sink {
     /// All of it or nothing: then the rendering ends.
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        if bytes.len() > self.room - self.text.len() {
-            return Err(Error::other("no room"));
-        }
+        let left = self.room.checked_sub(bytes.len() - mark_bytes(bytes));
+        self.room = left.ok_or_else(|| Error::other("no room"))?;
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
     }

@@ -1,6 +1,7 @@
 //! What texts are made of, and what is shown of them.
 
 use crate::model::check;
+use crate::text::{characters, cut, is_visible};
 
 /// The sources of a type's three texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,15 @@ pub enum Text {
     LetterSubject,
     LetterText,
     LetterHtml,
+}
+
+/// What a rendered text is, by which it is decided how values stand in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Line,
+    Lines,
+    Html,
+    Link,
 }
 
 /// The source of a text.
@@ -87,27 +97,34 @@ impl Text {
         }
     }
 
-    /// As the engine knows it: values are escaped in what ends with `.html`.
-    pub(super) fn name(self) -> &'static str {
-        if self == Self::LetterHtml { "text.html" } else { "text" }
+    /// What becomes of it.
+    pub(super) fn form(self) -> Form {
+        match self {
+            Self::Title | Self::LetterSubject => Form::Line,
+            Self::Body | Self::LetterText => Form::Lines,
+            Self::LetterHtml => Form::Html,
+            Self::Link => Form::Link,
+        }
     }
 
-    /// What is shown of a text that was rendered. A title is cut to the length of those that are sent.
+    /// What is shown of a text that was rendered; nothing of a title without anything that can be seen. A title is cut to the length of
+    /// those that are sent.
     pub(super) fn shown(self, rendered: &str) -> Option<String> {
         let rendered = rendered.trim();
         match self {
-            Self::Title | Self::LetterSubject if rendered.is_empty() => None,
-            Self::Title | Self::LetterSubject => Some(cut(rendered)),
+            Self::Title | Self::LetterSubject => {
+                is_visible(rendered).then(|| cut(rendered, check::TITLE_CHARACTERS, "…", characters))
+            }
+            Self::Body | Self::LetterText if !is_visible(rendered) => Some(String::new()),
             Self::Body | Self::LetterText | Self::LetterHtml => Some(rendered.to_owned()),
             Self::Link => check::is_link(rendered).then(|| rendered.to_owned()),
         }
     }
 }
 
-fn cut(title: &str) -> String {
-    let most = check::TITLE_CHARACTERS;
-    if title.chars().nth(most).is_none() {
-        return title.to_owned();
+impl Form {
+    /// As the engine knows it: values are escaped in what ends with `.html`.
+    pub(super) fn name(self) -> &'static str {
+        if self == Self::Html { "text.html" } else { "text" }
     }
-    title.chars().take(most - 1).chain(['…']).collect()
 }

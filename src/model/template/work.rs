@@ -33,13 +33,27 @@ pub fn count(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
 pub fn text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
     let text = match value.kind() {
         ValueKind::String => Cow::Borrowed(value.as_str().unwrap_or_default()),
-        ValueKind::None | ValueKind::Bool | ValueKind::Number => Cow::Owned(value.to_string()),
+        ValueKind::None => return Err(ErrorKind::UndefinedError.into()),
+        ValueKind::Bool | ValueKind::Number => Cow::Owned(value.to_string()),
         // Nothing, where it is the other side of an `if` without `else`; a failure where a name is missing.
         ValueKind::Undefined => Cow::Owned(state.format(value.clone())?),
         _ => return Err(ErrorKind::NonPrimitive.into()),
     };
     spend(state, text.len())?;
     Ok(text)
+}
+
+/// Whether a value, which was counted, is missing or has an entry that is.
+pub fn lacks(value: &Value) -> bool {
+    match value.kind() {
+        ValueKind::None | ValueKind::Undefined => true,
+        ValueKind::Seq | ValueKind::Iterable => value.try_iter().is_ok_and(|mut entries| entries.any(|of| lacks(&of))),
+        ValueKind::Map => {
+            let is_there = |name: Value| value.get_item(&name).is_ok_and(|of| !lacks(&of));
+            value.try_iter().is_ok_and(|mut names| !names.all(is_there))
+        }
+        _ => false,
+    }
 }
 
 fn take(left: &mut usize, bytes: usize) -> Result<(), Error> {

@@ -53,6 +53,12 @@ pub struct Metrics {
     pub rate_shared: Gauge,
     /// Operations whose rate this node counted for itself although there is a Redis, which was away or late.
     pub rate_alone: Counter,
+    /// Bytes of answers that were made and that their callers have not taken, but for small answers to callers with a token.
+    pub unread_bytes: Gauge,
+    /// Answers to callers without a token that were refused because others from their network were not taken.
+    pub unread_refused: Counter,
+    /// Events that waited because their user had used up the bytes of a minute.
+    pub events_slowed: Counter,
     /// Answers by HTTP status, whatever was asked for.
     pub http_answers: Family<Http, Counter>,
     /// Open connections of clients, sockets among them.
@@ -149,6 +155,9 @@ impl Default for Metrics {
             rate_limited: of.counted("rate_limited", "Requests refused because their caller asks too often"),
             rate_shared: of.counted("rate_shared", "Whether rates are counted together with other nodes"),
             rate_alone: of.counted("rate_alone", "Operations whose rate Redis did not count in time"),
+            unread_bytes: of.counted("unread_bytes", "Bytes of answers that are not taken yet"),
+            unread_refused: of.counted("unread_refused", "Answers refused because others were not taken"),
+            events_slowed: of.counted("events_slowed", "Events that waited for the bytes of their user"),
             http_answers: of.counted("http_answers", "HTTP answers"),
             http_connections: of.counted("http_connections", "Open connections of clients"),
             http_connections_refused: of.counted("http_connections_refused", "Connections of clients refused"),

@@ -29,7 +29,7 @@ export async function axe(scene, size) {
   await tenant.ask(`mutation { saveNotificationRule(input: { code: "late", type: "order", key: ["number"], audience: { userColumn: "who" } }) { code }
     saveSubscriptionReason(code: "create", actions: ["comment"]) { code } saveViewCode(code: "chat", open: true) { code } }`);
   const pages = ['compose', 'sent', `sent/${sent}?user=ada`, `sent/${planned}`, 'users', 'users/ada', 'users/ada?tab=listens', 'users/ada?tab=preferences', `users/ada?tab=why&notification=${sent}`,
-    'users/ada?tab=data', 'users/nobody', 'catalogue', 'catalogue/types/order', 'catalogue/types/+', 'catalogue/reasons', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', 'audit', 'now'];
+    'users/ada?tab=data', 'users/nobody', 'catalogue', 'catalogue/types/order', 'catalogue/types/+', 'catalogue/reasons', 'catalogue/targets', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', 'audit', 'now'];
   let passes = 0;
   const page = await scene.open(tenant, { size, options: { colorScheme, bypassCSP: true }, path: '/desk/users' });
   await page.evaluate(AXE);

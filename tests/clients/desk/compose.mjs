@@ -174,3 +174,55 @@ export async function schedule(scene, size) {
   assert.deepEqual(await tenant.titles('ada'), []);
   await page.done();
 }
+
+/** What the preview shows flaws of cannot be sent, by a click, by Enter, or past the page; what is mended can. */
+export async function flawed(scene, size) {
+  const tenant = await scene.tenant();
+  const save = (title, link) => tenant.ask('mutation($i: MessageTypeInput!) { saveMessageType(input: $i) { code } }', {
+    i: { code: 'invoice', title: 'Invoices', position: 9, template: { title, link } },
+  });
+  await save('{{ params.lines[0].name }}', '/invoices/{{ params.invoice.id }}');
+  for (const role of ['admin', 'service']) {
+    const page = await scene.open(tenant, { size, role, path: '/desk/compose' });
+    const mutations = [];
+    page.on('request', (request) => request.postData()?.includes('mutation ') && mutations.push(request.postDataJSON()));
+    const [send, reason] = [page.getByRole('button', { name: 'Send …' }), page.locator('#flawed')];
+    await page.getByLabel('Type', { exact: true }).selectOption({ label: 'Invoices' });
+    await page.getByText('This cannot be sent: the type’s template has flaws in its title and link').waitFor();
+    assert.equal(await send.isDisabled(), true);
+    assert.equal(await send.getAttribute('aria-describedby'), 'flawed');
+    assert.equal(await reason.getByRole('link').count(), role === 'admin' ? 1 : 0, 'operators are led to the template');
+    assert.equal(await preview(page).locator('.problem').count(), 2);
+    await page.getByRole('radio', { name: 'Everyone' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('More', { exact: true }).click();
+    const extra = 'Further params, as JSON';
+    await fill(page, { [extra]: '{ "lines": [{ "name": "Paper" }] }' });
+    await page.getByText('has flaws in its link').waitFor();
+    assert.equal(await send.isDisabled(), true);
+    await page.settled();
+    assert.equal(await dialog(page).count(), 0);
+    assert.deepEqual([mutations, await tenant.sent()], [[], []]);
+
+    await fill(page, { [extra]: '{ "lines": [{ "name": "Paper" }], "invoice": { "id": "7" } }' });
+    await reason.waitFor({ state: 'detached' });
+    await send.click();
+    await dialog(page).getByText('Paper').waitFor();
+    if (role === 'service') {
+      await dialog(page).getByRole('button', { name: 'Send' }).click();
+      await page.getByText('Sent to Everyone: 4 people').waitFor();
+      assert.deepEqual((await tenant.sent()).map(({ shown }) => shown), [{ title: 'Paper', link: '/invoices/7' }]);
+      assert.deepEqual(mutations.map(({ variables }) => variables.input.strict), [true]);
+    } else {
+      // An operator changes the template while the question stands there: the server refuses.
+      await save('{{ params.lines[0].title }}', '/invoices');
+      await dialog(page).getByRole('button', { name: 'Send' }).click();
+      await page.getByRole('alert').getByText(/fails on this: title/).waitFor();
+      await page.getByText('has flaws in its title').waitFor();
+      assert.equal(await send.isDisabled(), true);
+      assert.deepEqual(await tenant.sent(), []);
+      await save('{{ params.lines[0].name }}', '/invoices/{{ params.invoice.id }}');
+    }
+    await page.done();
+  }
+}

@@ -39,7 +39,7 @@ export async function injection(scene) {
     await tenant.message(first, text, { sender: people[place].id, content: { body: text, link: '/orders' } });
   }
   await tenant.ask('mutation($c: String!, $a: [String!]!) { saveSubscriptionReason(code: $c, actions: $a) { code } }', { c: first, a: [first] });
-  await tenant.ask('mutation($c: String!) { saveViewCode(code: $c, open: true) { code } }', { c: first });
+  await tenant.ask('mutation($c: String!) { saveViewCode(code: $c, open: true) { code } saveTargetType(code: $c, subscriptionPolicy: OPEN) { code } }', { c: first });
   await tenant.asService('mutation($c: String!) { joinView(key: { code: $c, externalId: $c }, users: [$c]) { view { id } } }'.replace('$c: String!', '$c: String!, $u: ID!').replace('externalId: $c', 'externalId: $u').replace('[$c]', '[$u]'), { c: first, u: first });
   await tenant.asService('mutation($t: String!, $u: ID!) { subscribeTopic(input: { target: { type: $t, externalId: $u }, what: { actions: [$t] }, who: { user: $u } }) { createdCount } }', { t: first, u: first });
   await tenant.ask('mutation($t: String!) { saveDefaultPreferences(actions: [{ code: $t, enabled: false }]) { types { code } } }', { t: first });
@@ -48,7 +48,7 @@ export async function injection(scene) {
   const id = encodeURIComponent(first);
   const [{ id: sent }] = await tenant.sent();
   const pages = ['sent', `sent/${sent}?user=${id}`, 'users', `users/${id}`, `users/${id}?tab=listens`, `users/${id}?tab=preferences`, `users/${id}?tab=views`, `users/${id}?tab=why&notification=${sent}`,
-    'catalogue', `catalogue/types/${id}`, 'catalogue/reasons', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', 'audit', 'now', `users/${encodeURIComponent('<b>nobody</b>')}`];
+    'catalogue', `catalogue/types/${id}`, 'catalogue/reasons', 'catalogue/targets', 'catalogue/groups', 'catalogue/defaults', 'catalogue/views', 'deliveries', 'rules', 'audit', 'now', `users/${encodeURIComponent('<b>nobody</b>')}`];
   for (const place of pages) {
     await page.visit(place);
     await harmless(page, place);

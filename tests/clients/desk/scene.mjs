@@ -98,6 +98,8 @@ export class Scene {
     const fragment = signed ?? (role ? token(tenant.name, sub, role) : '');
     await page.goto(`${origin}${path}${fragment ? `#token=${fragment}` : ''}`);
     await page.locator('h1').first().waitFor();
+    // A link signs nobody in without asking.
+    if (fragment) await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
     return Object.assign(page, { complaints, settled, visit: (place) => visit(page, place), done: () => finish(page, complaints) });
   }
 

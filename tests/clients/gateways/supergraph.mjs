@@ -67,7 +67,7 @@ const service = (tenant) => token(tenant, 'shop', 'service');
 
 /** A tenant of its own: one type, profiles of Ada and Bob, and one message of Ada to Bob. */
 async function tenant(name) {
-  const define = 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } }';
+  const define = 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } saveTargetType(code: "order", subscriptionPolicy: OPEN) { code } }';
   await server.ask(token(name, 'operator', 'admin'), define);
   const profiles = ['ada', 'bob'].map((id) => ({ id, name: `${id} of Tidings`, avatarUrl: `/${id}.png`, locale: 'en' }));
   const save = 'mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id } }';

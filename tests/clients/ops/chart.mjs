@@ -18,7 +18,7 @@ import { ConfigMap, Service } from 'kubernetes-models/v1';
 import { parse, parseAllDocuments } from 'yaml';
 
 import { BINARY } from '../server.mjs';
-import { VERSION, path, run, settings, text } from './files.mjs';
+import { VERSION, path, run, secrets, settings, text } from './files.mjs';
 
 const CHART = 'ops/helm/tidings';
 
@@ -282,6 +282,10 @@ export async function chart(check) {
       const of = (kind) => all.find((object) => object.kind === kind);
       assert.deepEqual(of('PrometheusRule').spec, parse(text('ops/helm/tidings/files/alerts.yaml')));
       assert.deepEqual(JSON.parse(of('ConfigMap').data['tidings.json']), JSON.parse(text('ops/helm/tidings/files/tidings.json')));
+    });
+    await check('chart: it takes no secret for a setting: as many as the binary has', () => {
+      const [, list] = text(`${CHART}/templates/_helpers.tpl`).match(/has \$name \(list ((?:"[A-Z_]+" ?)+)\)[^\n]*\n[^\n]*is a secret/);
+      assert.deepEqual(list.match(/[A-Z_]+/g), secrets(BINARY));
     });
     await check('chart: the schema knows every value, and no other', () => {
       const places = (value, schema, way) => {

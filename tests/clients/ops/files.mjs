@@ -25,9 +25,13 @@ export const VERSION = text('Cargo.toml').match(/^version = "(.+)"$/m)[1];
 /** What settings there are, by their names in the environment, as the binary tells; and those that it reads from files. */
 export function settings(binary) {
   const known = run(binary, ['serve', '--help']).out.matchAll(/\[env: ([A-Z_]+)/g);
-  const names = new Set([...known].map((match) => match[1]));
-  const secrets = ['TIDINGS_SECRET', 'TIDINGS_PREVIOUS_SECRET', 'DATABASE_URL', 'TIDINGS_DIRECT_URL', 'REDIS_URL', 'TIDINGS_KEY', 'TIDINGS_PREVIOUS_KEY'];
-  return new Set([...names, ...secrets.filter((name) => names.has(name)).map((name) => `${name}_FILE`)]);
+  return new Set([...[...known].map((match) => match[1]), ...secrets(binary).map((name) => `${name}_FILE`)]);
+}
+
+/** Which of the settings are secrets: those whose values the binary does not show in its help. */
+export function secrets(binary) {
+  const known = run(binary, ['serve', '--help']).out.matchAll(/\[env: ([A-Z_]+)\]/g);
+  return [...new Set([...known].map((match) => match[1]))].sort();
 }
 
 export async function freePort() {

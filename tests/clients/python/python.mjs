@@ -21,7 +21,7 @@ const PROGRAMS = [
 
 /** A tenant of its own, and what a program has to know of it. */
 async function tenant(server, name) {
-  const define = 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } }';
+  const define = 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } saveTargetType(code: "doc", subscriptionPolicy: OPEN) { code } }';
   await server.ask(token(name, 'operator', 'admin'), define);
   return {
     TIDINGS_URL: `http://127.0.0.1:${server.port}/graphql`,

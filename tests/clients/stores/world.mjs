@@ -17,6 +17,9 @@ const SETUP = `mutation($news: MessageTypeInput!, $talk: MessageTypeInput!, $ala
   alarm: saveMessageType(input: $alarm) { id }
   chat: saveViewCode(code: "chat", open: true) { code }
   feed: saveViewCode(code: "feed", open: false) { code }
+  order: saveTargetType(code: "order", subscriptionPolicy: OPEN) { code }
+  document: saveTargetType(code: "document", subscriptionPolicy: OPEN) { code }
+  saveFollowPolicy(followPolicy: OPEN) { followPolicy }
   owner: saveSubscriptionReason(code: "owner", actions: ["comment", "like"]) { code }
 }`;
 

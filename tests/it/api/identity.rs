@@ -79,6 +79,74 @@ on_every_database! {
         }
     }
 
+    async fn every_kind_of_node_is_found_by_its_id_by_those_who_may_see_it_and_by_nobody_else(app) {
+        app.admin().define_type("news").await;
+        let notification = app.admin().announce("news", everyone(), "hello").await;
+        app.user("ada").subscribe("7", &["comment"]).await;
+        app.user("ben").subscribe("8", &["comment"]).await;
+        app.admin().define(json!({ "code": "late", "title": "Late", "template": { "title": "{{ params.order }}" } })).await;
+        let mut made = app.admin().ask("mutation { saveUserGroup(code: \"staff\") { id } \
+            saveNotificationRule(input: { code: \"late\", type: \"late\", key: [\"order\"], firstRun: RAISE, audience: { everyone: true } }) { id } \
+            createWebhookEndpoint(input: { url: \"http://127.0.0.1:1/hook\" }) { endpoint { id } } \
+            saveMailRelay(input: { url: \"smtp://127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } \
+            saveWeChatAccount(input: { appId: \"wx0123456789abcdef\", secret: \"0123456789abcdef0123456789abcdef\" }) { id } \
+            saveWebPush(input: { contact: \"mailto:a@b.example\" }) { id } }", json!({})).await;
+        let hook = made["createWebhookEndpoint"]["endpoint"]["id"].take();
+        let delivery = app.admin().ask("mutation($id: ID!) { testWebhookEndpoint(id: $id) { id } }", json!({ "id": hook })).await;
+        join(app, "chat", "7", &["ada"]).await;
+        let seen = app.user("ada").ask("{ viewer { id subscriptions { nodes { id target { id } } } views { id } inbox { nodes { id type { id } } } } }", json!({})).await;
+        let seen = &seen["viewer"];
+        let known = app.service().ask("{ inboxUser(id: \"ada\") { id } }", json!({})).await["inboxUser"]["id"].take();
+        let subscription = &seen["subscriptions"]["nodes"][0];
+        let item = &seen["inbox"]["nodes"][0];
+        // Who finds it: the users ada and ben, a service and an admin.
+        let nodes = [
+            ("InboxItem", item["id"].clone(), "ada service admin"),
+            ("SentNotification", json!(notification), "service admin"),
+            ("MessageType", item["type"]["id"].clone(), "ada ben service admin"),
+            ("UserGroup", made["saveUserGroup"]["id"].take(), "ada ben service admin"),
+            ("TopicSubscription", subscription["id"].clone(), "ada service admin"),
+            ("TopicTarget", subscription["target"]["id"].clone(), "ada ben service admin"),
+            ("InboxView", seen["views"][0]["id"].clone(), "ada service admin"),
+            ("Viewer", seen["id"].clone(), "ada"),
+            ("InboxUser", known, "service admin"),
+            ("NotificationRule", made["saveNotificationRule"]["id"].take(), "admin"),
+            ("WebhookEndpoint", hook, "admin"),
+            ("MailRelay", made["saveMailRelay"]["id"].take(), "admin"),
+            ("WeChatAccount", made["saveWeChatAccount"]["id"].take(), "admin"),
+            ("WebPush", made["saveWebPush"]["id"].take(), "admin"),
+            ("OutboundDelivery", delivery["testWebhookEndpoint"]["id"].clone(), "service admin"),
+        ];
+        let callers = [("ada", app.user("ada")), ("ben", app.user("ben")), ("service", app.service()), ("admin", app.admin())];
+        for (name, id, who) in &nodes {
+            assert!(id.is_string(), "{name}");
+            for (caller, actor) in &callers {
+                let found = if who.split(' ').any(|of| of == *caller) { json!(name) } else { Value::Null };
+                assert_eq!(kind(actor, id).await, found, "{name} by {caller}");
+            }
+            for role in [Role::Admin, Role::Service, Role::User] {
+                let found = if *name == "TopicTarget" { json!(name) } else { Value::Null };
+                assert_eq!(kind(&app.stranger("ada", role), id).await, found, "{name} by a {role:?} of another tenant");
+            }
+        }
+
+        // Of all types: whatever has an opaque id is a node, and each node is one of these.
+        let query = "{ __schema { types { name kind fields { name type { kind ofType { name } } } interfaces { name } } } }";
+        let schema = app.service().ask(query, json!({})).await["__schema"].take();
+        let mut named: Vec<&str> = Vec::new();
+        for of in schema["types"].as_array().unwrap().iter().filter(|of| of["kind"] == "OBJECT") {
+            let is_node = of["interfaces"].as_array().unwrap().iter().any(|of| of["name"] == "Node");
+            let has_id = of["fields"].as_array().unwrap().iter().any(|field| field["name"] == "id" && field["type"]["ofType"]["name"] == "ID");
+            // The id of a user is the partner's own.
+            assert_eq!(is_node, has_id && of["name"] != "User", "{}", of["name"]);
+            named.extend(of["name"].as_str().filter(|_| is_node));
+        }
+        let mut tested = nodes.each_ref().map(|(name, ..)| *name);
+        named.sort_unstable();
+        tested.sort_unstable();
+        assert_eq!(named, tested);
+    }
+
     async fn a_view_has_an_id_for_each_who_sees_it(app) {
         let (feed, chat) = (join(app, "feed", "7", &["ada"]).await, join(app, "chat", "7", &["ada"]).await);
         assert_ne!(feed, chat);

@@ -77,6 +77,82 @@ on_every_database! {
         }
     }
 
+    async fn every_list_of_the_schema_is_the_same_from_either_end(app) {
+        app.admin().define_type("news").await;
+        let (ada, admin) = (app.user("ada"), app.admin());
+        admin.define(json!({ "code": "late", "title": "Late", "template": { "title": "{{ params.order }}" } })).await;
+        let setup = "mutation { saveUserGroup(code: \"staff\") { id } \
+            saveNotificationRule(input: { code: \"late\", type: \"late\", key: [\"order\"], firstRun: RAISE, audience: { everyone: true } }) { id } \
+            createWebhookEndpoint(input: { url: \"http://127.0.0.1:1/hook\" }) { endpoint { id } } }";
+        let hook = admin.ask(setup, json!({})).await["createWebhookEndpoint"]["endpoint"]["id"].take();
+        let rows: Vec<Value> = (0..5).map(|order| json!({ "order": order })).collect();
+        let report = "mutation($rows: [JSON!]!) { reportRuleRows(input: { rule: \"late\", rows: $rows }) { raised } }";
+        app.service().ask(report, json!({ "rows": rows })).await;
+        for number in 0..5 {
+            app.advance(chrono::TimeDelta::seconds(i64::from(number % 2)));
+            admin.announce("news", everyone(), &format!("{number}")).await;
+            ada.subscribe(&number.to_string(), &["comment"]).await;
+            ada.ask("mutation($user: ID!) { followUser(user: $user) { user { id } } }", json!({ "user": format!("u{number}") })).await;
+            admin.ask("mutation($id: ID!, $user: ID!) { testWebhookEndpoint(id: $id) { id } addUserGroupMembers(code: \"staff\", users: [$user]) { id } }",
+                json!({ "id": hook, "user": format!("u{number}") })).await;
+        }
+        let own = |field: &str, node: &str| (query("viewer {", field, node, "}"), format!("/viewer/{field}"));
+        let of_staff = |field: &str, node: &str| (query("inboxUser(id: \"ada\") {", field, node, "}"), format!("/inboxUser/{field}"));
+        let all = |field: &str, node: &str| (query("", field, node, ""), format!("/{field}"));
+        let lists = [
+            ("Viewer.inbox", &ada, own("inbox", "title")),
+            ("Viewer.subscriptions", &ada, own("subscriptions", "target { externalId }")),
+            ("Viewer.following", &ada, own("following", "id")),
+            ("InboxUser.inbox", &admin, of_staff("inbox", "title")),
+            ("InboxUser.subscriptions", &admin, of_staff("subscriptions", "target { externalId }")),
+            ("InboxUser.following", &admin, of_staff("following", "id")),
+            ("Query.sentNotifications", &admin, all("sentNotifications", "id")),
+            ("Query.outboundDeliveries", &admin, all("outboundDeliveries", "id")),
+            ("Query.auditLog", &admin, all("auditLog", "at action subject subjectKind")),
+            ("UserGroup.members", &admin, (query("userGroups {", "members", "id", "}"), "/userGroups/0/members".into())),
+            ("NotificationRule.openNotifications", &admin,
+             (query("notificationRule(code: \"late\") {", "openNotifications", "id", "}"), "/notificationRule/openNotifications".into())),
+        ];
+        for (name, caller, (query, path)) in &lists {
+            let (forwards, backwards) = (walk(caller, query, path, true).await, walk(caller, query, path, false).await);
+            assert!(forwards.len() >= 5, "{name} has {forwards:?}");
+            assert_eq!(forwards, backwards, "{name}");
+            // From each place of it there is the rest on either side, whichever way one has come to it.
+            let whole = caller.ask(query, json!({ "first": 200 })).await.pointer(path).unwrap().clone();
+            let whole_back = caller.ask(query, json!({ "first": null, "last": 200 })).await.pointer(path).unwrap().clone();
+            let nodes = whole["nodes"].as_array().unwrap();
+            for cursors in [&whole["edges"], &whole_back["edges"]] {
+                assert_eq!(cursors.as_array().unwrap().len(), nodes.len(), "{name}");
+                for (place, edge) in cursors.as_array().unwrap().iter().enumerate() {
+                    let after = caller.ask(query, json!({ "first": 200, "after": edge["cursor"] })).await.pointer(path).unwrap().clone();
+                    assert_eq!(after["nodes"].as_array().unwrap()[..], nodes[place + 1..], "{name} after {place}");
+                    let before = json!({ "first": null, "last": 200, "before": edge["cursor"] });
+                    let before = caller.ask(query, before).await.pointer(path).unwrap().clone();
+                    assert_eq!(before["nodes"].as_array().unwrap()[..], nodes[..place], "{name} before {place}");
+                }
+            }
+        }
+
+        let schema = "{ __schema { types { name fields { name args { name } type { name ofType { name } } } } } }";
+        let schema = admin.ask(schema, json!({})).await["__schema"].take();
+        let mut found = Vec::new();
+        for of in schema["types"].as_array().unwrap() {
+            for field in of["fields"].as_array().into_iter().flatten() {
+                let kinds = [&field["type"]["name"], &field["type"]["ofType"]["name"]];
+                if kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.ends_with("Connection"))) {
+                    let name = format!("{}.{}", of["name"].as_str().unwrap(), field["name"].as_str().unwrap());
+                    let has = |arg: &str| field["args"].as_array().unwrap().iter().any(|of| of["name"] == arg);
+                    assert!(["first", "after", "last", "before"].into_iter().all(has), "{name}");
+                    found.push(name);
+                }
+            }
+        }
+        let mut tested = lists.iter().map(|(name, ..)| (*name).to_owned()).collect::<Vec<_>>();
+        found.sort_unstable();
+        tested.sort_unstable();
+        assert_eq!(found, tested);
+    }
+
     async fn what_was_sent_and_is_passed_over_is_walked_both_ways(app) {
         app.admin().define_type("news").await;
         app.admin().define_type("other").await;

@@ -87,6 +87,8 @@ on_every_database! {
         let announced = prepare(app).await;
         let node = app.listen().await;
         let ada = app.user("ada");
+        // Opens the type of targets to users, which the requests below do not.
+        ada.subscribe("first", &["comment"]).await;
         let mut feed = Socket::feed(&node.address, &ada.token, json!({})).await;
         let mut stream = Socket::subscribed(&node.address, &ada.token, OVERVIEWS, json!({})).await;
         stream.until_unread(1).await;

@@ -354,16 +354,28 @@ async fn the_doctor_says_where_letters_have_no_link() {
 async fn whoever_opens_links_too_often_is_asked_to_wait_and_nobody_else() {
     with_settings(
         Kind::Sqlite,
-        |settings| settings.limits.rate = 20,
+        |settings| (settings.limits.rate, settings.limits.network_rate) = (20, 50),
         async |app| {
             let relay = Relay::start().await;
             save_relay(app, &relay).await;
             define(app, "news", "IF_UNREAD", 0).await;
             address(app, &["ada", "ben"]).await;
             let (of_ada, of_ben) = (link(app, &relay, "news", "ada").await, link(app, &relay, "news", "ben").await);
-            for _ in 0..20 {
+            for _ in 0..30 {
                 assert_eq!(open(app, &of_ada, "en").await.0, StatusCode::OK);
-                assert_eq!(open(app, "/unsubscribe/acme/x", "en").await.0, StatusCode::NOT_FOUND);
+            }
+            // The link has its own share, or everybody with the letter could shut its reader out.
+            assert_eq!(app.user("ada").send("{ viewer { id } }", json!({})).await.0, StatusCode::OK);
+            let (statements, (status, ..)) = app.statements_of(open(app, &of_ada, "en")).await;
+            assert_eq!(
+                (status, statements),
+                (StatusCode::TOO_MANY_REQUESTS, 0),
+                "counted before the database is asked"
+            );
+            assert_eq!(open(app, &of_ben, "en").await.0, StatusCode::OK);
+            for number in 0..18 {
+                let path = format!("/unsubscribe/acme/{number}");
+                assert_eq!(open(app, &path, "en").await.0, StatusCode::NOT_FOUND, "{number}");
             }
             for path in [&*of_ada, "/unsubscribe/acme/x"] {
                 let (status, headers, _) = open(app, path, "en").await;
@@ -372,6 +384,7 @@ async fn whoever_opens_links_too_often_is_asked_to_wait_and_nobody_else() {
                     "{path}: {status}"
                 );
             }
+            app.advance(TimeDelta::minutes(1));
             assert_eq!(send(app, &of_ben, ONE_CLICK).await.0, StatusCode::OK);
         },
     )

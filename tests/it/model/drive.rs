@@ -33,13 +33,16 @@ pub struct Driver<'a> {
     pub(super) shown: [BTreeMap<usize, (String, String)>; USERS.len()],
     /// The overview that a client of each user knows, with its tag.
     pub(super) known: Vec<Value>,
+    /// All that overviews of each user have shown, by their tags, and the tags by that.
+    pub(super) tags: [[BTreeMap<String, String>; 2]; USERS.len()],
 }
 
 impl<'a> Driver<'a> {
     pub async fn new((app, reader): (&'a TestApp, &'a TestApp), tenant: &str, mix: Mix) -> Result<Self, String> {
         let (tenant, start, model) = (tenant.to_owned(), app.now(), Tenant::default());
-        let (ids, shown, known) = (Vec::new(), Default::default(), vec![Value::Null; USERS.len()]);
-        let mut driver = Self { app, reader, tenant, mix, start, model, ids, shown, known };
+        let (ids, shown, known, tags) =
+            (Vec::new(), Default::default(), vec![Value::Null; USERS.len()], Default::default());
+        let mut driver = Self { app, reader, tenant, mix, start, model, ids, shown, known, tags };
         for (place, code) in TYPES.iter().enumerate() {
             let policy = if place == AUTO { "AUTO" } else { "MANUAL" };
             let ttl = TTLS[place].map(|hours| hours * 60 * 60);

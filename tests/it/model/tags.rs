@@ -1,4 +1,4 @@
-//! Tags of overviews: a client that knows one is told nothing exactly where all that it would be told is what it knows, on whichever node. And
+//! Tags of overviews: a client that knows one, however old, is told nothing exactly where all that it would be told is what it knows, on whichever node. And
 //! polls: what is remembered of their answers is what is answered to other requests at the same moment.
 
 use serde_json::{Map, Value, json};
@@ -53,7 +53,24 @@ impl Driver<'_> {
                     return Err(format!("{}, who knows {known:#}, is told {told:#}: it is {all:#}", USERS[user]));
                 }
             }
+            self.note_tag(user, all)?;
             self.known[user].clone_from(all);
+        }
+        Ok(())
+    }
+
+    /// Notes what an overview shows and its tag: of all that there were in this history, those with the same tag show the same, and those
+    /// that show the same have the same tag.
+    fn note_tag(&mut self, user: usize, all: &Value) -> Result<(), String> {
+        let (shows, tag) = (shown(all).to_string(), all["etag"].to_string());
+        let [by_tag, by_shown] = &mut self.tags[user];
+        let before = by_tag.entry(tag.clone()).or_insert_with(|| shows.clone());
+        if *before != shows {
+            return Err(format!("{} is shown {shows} with the tag {tag} of {before}", USERS[user]));
+        }
+        let before = by_shown.entry(shows).or_insert_with(|| tag.clone());
+        if *before != tag {
+            return Err(format!("{} is shown {all:#} again, whose tag was {before}", USERS[user]));
         }
         Ok(())
     }

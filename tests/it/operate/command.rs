@@ -201,8 +201,7 @@ async fn one_process_at_a_time_serves_a_file_by_whatever_name() {
     let mut server = Process::start(&url).await;
     for url in [&database.url, &url] {
         let settings = [("DATABASE_URL", &**url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
-        for arguments in [&["serve"][..], &["serve", "--demo"], &["restored", "--yes"], &["migrate", "--down", "--yes"]]
-        {
+        for arguments in [&["serve"][..], &["restored", "--yes"], &["migrate", "--down", "--yes"]] {
             let (is_done, _, log) = Process::command(arguments, &settings);
             assert!(!is_done && log.contains(".db is served by another process"), "{arguments:?}: {log}");
         }
@@ -377,6 +376,60 @@ impl Drop for Killed {
     }
 }
 
+/// Everybody has the demo's tokens.
+#[test]
+fn the_demo_has_neither_somebodys_database_nor_an_address_that_others_reach() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("real.db");
+    let url = format!("sqlite://{}?mode=rwc", file.display());
+    for (name, value, words) in [
+        ("DATABASE_URL", &*url, "DATABASE_URL is set: --demo gives its tokens to everybody"),
+        ("DATABASE_URL", "postgres://u:hunter2@127.0.0.1:1/x", "DATABASE_URL is set"),
+        ("TIDINGS_LISTEN", "0.0.0.0:0", "TIDINGS_LISTEN is 0.0.0.0:0, where others may reach it"),
+        ("TIDINGS_LISTEN", "[::]:0", "TIDINGS_LISTEN is [::]:0"),
+        ("TIDINGS_LISTEN", "192.0.2.1:8080", "TIDINGS_LISTEN is 192.0.2.1:8080"),
+        ("TIDINGS_LISTEN", "10.0.0.1:8080", "TIDINGS_LISTEN is 10.0.0.1:8080"),
+    ] {
+        let (is_done, said, log) = Process::command(&["serve", "--demo"], &[(name, value)]);
+        assert!(!is_done && log.contains(words) && said.is_empty(), "{name}={value}: {said}{log}");
+        assert!(!log.contains("hunter2"), "{log}");
+    }
+    assert!(!file.exists());
+}
+
+/// What is in a database of SQLite is its owner's alone to read.
+#[cfg(unix)]
+#[tokio::test]
+async fn files_of_sqlite_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tidings.db");
+    let url = format!("sqlite://{}?mode=rwc", file.display());
+    let mode = |suffix: &str| {
+        let mut path = file.as_os_str().to_owned();
+        path.push(suffix);
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    let mut server = Process::start(&url).await;
+    for suffix in ["", "-wal", "-shm"] {
+        assert_eq!(mode(suffix), 0o600, "{suffix}");
+    }
+    server.stop();
+
+    // One that was made by an earlier release.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let mut server = Process::start(&url).await;
+    for suffix in ["", "-wal", "-shm"] {
+        assert_eq!(mode(suffix), 0o600, "{suffix}");
+    }
+    let copy = folder.path().join("copy.db");
+    let settings = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET)];
+    let (is_done, _, log) = Process::command(&["backup", &copy.display().to_string()], &settings);
+    assert!(is_done, "{log}");
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    server.stop();
+}
+
 #[tokio::test]
 async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
     use std::io::{BufRead, BufReader};
@@ -385,15 +438,18 @@ async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
     let mut demo = Killed(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     // Kept open until the end, or the demo could not say the rest.
     let mut said = BufReader::new(demo.0.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let (mut secret, mut address, mut bell) = (String::new(), String::new(), String::new());
+    let (mut secret, mut address, mut user) = (String::new(), String::new(), String::new());
     for line in &mut said {
         if let Some(found) = line.split_once("TIDINGS_SECRET=").and_then(|(_, rest)| rest.split(',').next()) {
             secret = found.to_owned();
         }
-        if let Some((url, token)) =
-            line.strip_prefix("  bell     http://").and_then(|url| url.split_once("/console#token="))
+        if let Some((found, _)) =
+            line.strip_prefix("  console  http://").and_then(|url| url.split_once("/console#token="))
         {
-            (address, bell) = (url.to_owned(), token.to_owned());
+            address = found.to_owned();
+        }
+        if let Some(token) = line.strip_prefix("  user     ") {
+            user = token.to_owned();
         }
         if line.contains("curl -s") {
             break;
@@ -405,7 +461,7 @@ async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
     assert!(page.contains("<tidings-bell"), "{page}");
     let of_page =
         client.get(format!("http://{address}/demo/token?user=chen")).send().await.unwrap().text().await.unwrap();
-    for token in [bell.as_str(), signed.trim(), &of_page] {
+    for token in [user.as_str(), signed.trim(), &of_page] {
         let request = client.post(format!("http://{address}/graphql")).bearer_auth(token);
         let request = request.header("origin", "http://localhost:5173").json(&json!({ "query": "{ viewer { id } }" }));
         let answer = request.send().await.unwrap();

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::Value;
 
-use crate::support::{KEY, Kind, OwnServer, Process, Redis, SECRET, free_port, with};
+use crate::support::{KEY, Kind, OwnServer, Process, Redis, SECRET, TestApp, free_port, with};
 
 /// What it says of a thing, and whether that is well.
 fn said_of(what: &str, settings: &[(&str, &str)]) -> (bool, String) {
@@ -252,4 +252,56 @@ async fn what_goes_out_of_each_tenant_is_looked_at() {
         })
         .await;
     }
+}
+
+/// Most texts have no place in other encodings, or another order: neither a server nor anything else begins with such a database.
+#[tokio::test]
+async fn a_database_that_does_not_keep_text_as_utf_8_is_refused_in_words() {
+    let latin = async |server: &sea_orm::DatabaseConnection, _: &str, name: &str| {
+        let how = "ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'";
+        server.execute_unprepared(&format!("CREATE DATABASE {name} {how}")).await.unwrap();
+    };
+    let mut refused = Vec::new();
+    let postgres = Kind::Postgres.make_by(latin).await;
+    if let Some(database) = &postgres {
+        refused.push((database.url.clone(), "the database is encoded in LATIN1, which has no room for most texts"));
+    }
+    let mysql = Kind::Mysql.make().await;
+    if let Some(database) = &mysql {
+        refused.push((format!("{}?charset=latin1", database.url), "the connection speaks latin1"));
+    }
+    let sqlite = Kind::Sqlite.make().await.unwrap();
+    let db = Database::connect(&sqlite.url).await.unwrap();
+    for words in ["PRAGMA encoding = 'UTF-16le'", "CREATE TABLE other (text TEXT)"] {
+        db.execute_unprepared(words).await.unwrap();
+    }
+    db.close().await.unwrap();
+    refused.push((sqlite.url.clone(), "the file is encoded in UTF-16le"));
+    for (url, words) in &refused {
+        let settings = [("DATABASE_URL", &**url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
+        let (is_well, said) = said_of("database", &settings);
+        assert!(!is_well && said.contains(words), "{url}: {said}");
+        for command in [&["migrate"][..], &["serve"]] {
+            let (is_well, _, log) = Process::command(command, &settings);
+            assert!(!is_well && log.contains(words), "{command:?} with {url}: {log}");
+        }
+    }
+    for database in postgres.into_iter().chain(mysql) {
+        database.remove().await;
+    }
+}
+
+/// Its tables say by themselves how they keep text.
+#[tokio::test]
+async fn a_mysql_database_of_another_character_set_keeps_any_text() {
+    let latin = async |server: &sea_orm::DatabaseConnection, _: &str, name: &str| {
+        server.execute_unprepared(&format!("CREATE DATABASE {name} CHARACTER SET latin1")).await.unwrap();
+    };
+    let Some(database) = Kind::Mysql.make_by(latin).await else { return };
+    let app = TestApp::start(&database.url).await;
+    app.admin().define_type("通知").await;
+    app.service().message("通知", "用户 😀", "標題 😀").await;
+    assert_eq!(app.user("用户 😀").overview().await, ["通知: 1 (標題 😀)", "= 1"]);
+    app.app.db.close().await;
+    database.remove().await;
 }

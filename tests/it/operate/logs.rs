@@ -168,6 +168,23 @@ async fn a_password_in_a_url_is_shown_nowhere() {
             shown(&["serve", "--help"], &[(name, value)]);
         }
     }
+    for name in ["TIDINGS_PUBLIC_URL", "TIDINGS_OIDC_ISSUER", "TIDINGS_WECHAT_API", "TIDINGS_ORIGINS", "TIDINGS_ISSUER"]
+    {
+        for value in [
+            "https://user:HIDDEN@127.0.0.1/",
+            "user:HIDDEN@host:1",
+            "http://user:HI/HIDDEN@host",
+            "x://u:HIDDEN'HIDDEN@h",
+        ] {
+            for command in [&["doctor"][..], &["serve", "--help"]] {
+                shown(command, &[(name, value)]);
+            }
+        }
+    }
+    let (is_done, said) = shown(&["serve"], &[("TIDINGS_PUBLIC_URL", "https://user:HIDDEN@inbox.example.com")]);
+    assert!(!is_done && said.contains("must have no user and password"), "{said}");
+    let (is_done, said) = shown(&["serve"], &[("TIDINGS_JWKS", "http://user:HIDDEN@keys.example.com/keys.json")]);
+    assert!(!is_done && said.contains("TIDINGS_JWKS must be a file or an https URL"), "{said}");
     let (_, said) = shown(&["doctor"], &[("TIDINGS_JWKS", &url)]);
     assert!(said.contains(&format!("TIDINGS_JWKS: http://127.0.0.1:{nobody} cannot be used")), "{said}");
     let (is_done, said) = shown(&["serve"], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "user:HIDDEN@host:1")]);

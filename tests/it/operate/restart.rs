@@ -102,7 +102,13 @@ async fn no_request_fails_for_long_once_mysql_has_ended_all_connections() {
 async fn nothing_but_keys_has_a_say_in_a_plan_of_postgresql() {
     with(Kind::Postgres, async |app| {
         let (reading, writing) = (&app.app.db.read, app.app.db.begin().await.unwrap());
-        for (setting, value) in [("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("jit", "off")] {
+        for (setting, value) in [
+            ("plan_cache_mode", "force_generic_plan"),
+            ("enable_seqscan", "off"),
+            ("enable_bitmapscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("jit", "off"),
+        ] {
             let show = || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
             for row in [reading.query_one_raw(show()).await, writing.query_one_raw(show()).await] {
                 assert_eq!(row.unwrap().unwrap().try_get_by_index::<String>(0).unwrap(), value, "{setting}");

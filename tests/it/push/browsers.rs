@@ -67,6 +67,59 @@ on_every_database! {
         assert_eq!(service.reached(), expected);
     }
 
+    async fn keys_are_read_in_either_alphabet_and_with_or_without_padding(app) {
+        let service = Service::start().await;
+        turn_on(app).await;
+        define(app, "news").await;
+        let browser = service.browser("any");
+        let url_safe = browser.subscription();
+        for is_plain in [true, false] {
+            for is_padded in [true, false] {
+                let mut of = url_safe.clone();
+                for key in of["keys"].as_object_mut().unwrap().values_mut() {
+                    let mut text = key.as_str().unwrap().to_owned();
+                    if is_plain {
+                        text = text.replace('-', "+").replace('_', "/");
+                    }
+                    while is_padded && text.len() % 4 != 0 {
+                        text.push('=');
+                    }
+                    *key = json!(text);
+                }
+                let saved = app.user("ada").ask(SAVE, json!({ "of": of })).await;
+                assert_eq!(saved["savePushSubscription"]["pushSubscriptionCount"], 1, "{of}");
+            }
+        }
+        app.admin().announce("news", everyone(), "read").await;
+        settle(app, &Lanes::default()).await;
+        let got = service.take();
+        assert_eq!((got.len(), browser.read(&got[0])["title"].take()), (1, json!("read")));
+    }
+
+    async fn a_contact_that_apple_refuses_is_saved_with_a_warning(app) {
+        let save = "mutation($input: WebPushInput!) { saveWebPush(input: $input) { contact warnings } }";
+        for (contact, is_warned) in [
+            ("mailto:ops@localhost", true),
+            ("https://localhost/contact", true),
+            ("https://push.localhost:8443", true),
+            ("https://127.0.0.1/", true),
+            ("https://[::1]/", true),
+            ("https://intranet/contact", true),
+            ("mailto:ops@printer.local", true),
+            ("mailto:ops@shop.example", false),
+            ("https://shop.example/contact", false),
+            ("https://localhost.shop.example", false),
+        ] {
+            let saved = app.admin().ask(save, json!({ "input": { "contact": contact } })).await["saveWebPush"].take();
+            assert_eq!(saved["contact"], contact);
+            let warnings = saved["warnings"].as_array().unwrap();
+            assert_eq!(warnings.len(), usize::from(is_warned), "{contact}: {warnings:?}");
+            assert!(warnings.iter().all(|warning| warning.as_str().unwrap().contains("Apple")), "{warnings:?}");
+            let read = app.admin().ask("{ webPush { warnings } }", json!({})).await;
+            assert_eq!(read["webPush"]["warnings"], saved["warnings"]);
+        }
+    }
+
     async fn what_is_no_subscription_is_named_and_changes_nothing(app) {
         let service = Service::start().await;
         let ada = app.user("ada");

@@ -250,6 +250,47 @@ on_every_database! {
         }
     }
 
+    async fn a_service_that_answers_after_seconds_holds_up_no_others(app) {
+        let service = Service::start().await;
+        turn_on(app).await;
+        define(app, "news").await;
+        for user in ["ada", "ben"] {
+            save(&app.user(user), &service.browser(user)).await;
+        }
+        let slow = [Service::start().await, Service::start().await];
+        for (of, user) in slow.iter().zip(["eve", "mallory"]) {
+            for number in 0..10 {
+                save(&app.user(user), &of.browser(&number.to_string())).await;
+            }
+        }
+        let lanes = Lanes::default();
+        // They answer at once to begin with, and so do not seem to be any slower than others.
+        arrives(app, &lanes, &service, "0", 2).await;
+        settle(app, &lanes).await;
+        for of in &slow {
+            assert!((1..=4).contains(&of.most_under_way()));
+            of.takes(Duration::from_secs(3));
+        }
+        for title in ["1", "2", "3", "4"] {
+            let took = arrives(app, &lanes, &service, title, 2).await;
+            assert!(took < Duration::from_secs(2), "{title}: {took:?}");
+            for of in &slow {
+                assert!(of.most_under_way() <= 4);
+            }
+        }
+        // A service that takes longer than a second may never answer: these have four places in all.
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        for of in &slow {
+            of.most_under_way();
+        }
+        arrives(app, &lanes, &service, "5", 2).await;
+        let under_way: usize = slow.iter().map(Service::most_under_way).sum();
+        assert!(under_way <= 4, "{under_way}");
+        for of in &slow {
+            of.takes(Duration::ZERO);
+        }
+    }
+
     async fn a_browser_is_not_forgotten_for_what_lasts_less_than_a_day(app) {
         let service = Service::start().await;
         turn_on(app).await;

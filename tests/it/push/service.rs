@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey, UnparsedPublicKey, agree};
@@ -53,6 +54,10 @@ struct Shared {
     answers: Mutex<HashMap<String, (u16, Option<u64>)>>,
     /// It answers nobody.
     is_hanging: Mutex<bool>,
+    /// How long it takes over an answer.
+    takes: Mutex<Duration>,
+    /// Messages that it has and has not answered, now and at the most.
+    under_way: Mutex<[usize; 2]>,
 }
 
 /// A running one.
@@ -98,6 +103,19 @@ impl Service {
         *self.shared.is_hanging.lock() = is_hanging;
     }
 
+    /// Takes so long over each answer.
+    pub fn takes(&self, time: Duration) {
+        *self.shared.takes.lock() = time;
+    }
+
+    /// The most messages that it had at the same time since it was asked the last time.
+    pub fn most_under_way(&self) -> usize {
+        let mut under_way = self.shared.under_way.lock();
+        let [now, most] = *under_way;
+        *under_way = [now, now];
+        most
+    }
+
     /// What it answers to a browser's messages from now on.
     pub fn answers(&self, browser: &str, status: u16, retry_after: Option<u64>) {
         self.shared.answers.lock().insert(browser.to_owned(), (status, retry_after));
@@ -110,16 +128,34 @@ impl Drop for Service {
     }
 }
 
+/// A message that is not answered yet.
+struct UnderWay(Arc<Shared>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.lock()[0] -= 1;
+    }
+}
+
 async fn take(
     State(shared): State<Arc<Shared>>,
     Path(browser): Path<String>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
+    {
+        let mut under_way = shared.under_way.lock();
+        under_way[0] += 1;
+        under_way[1] = under_way[1].max(under_way[0]);
+    }
+    // Also where the sender gives up.
+    let _under_way = UnderWay(shared.clone());
     shared.got.lock().push(Got { browser: browser.clone(), headers, body: body.to_vec() });
     if *shared.is_hanging.lock() {
         std::future::pending::<()>().await;
     }
+    let time = *shared.takes.lock();
+    tokio::time::sleep(time).await;
     let (status, retry_after) = shared.answers.lock().get(&browser).copied().unwrap_or((201, None));
     let status = StatusCode::from_u16(status).unwrap();
     match retry_after {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
+use tidings::auth::Role;
 use tidings::domain::rule::Scanner;
 
 use super::warehouse::{Dice, Rows, changed, ended, inboxes_show, input, over, run, running, save, until_runs};
@@ -257,6 +258,66 @@ async fn a_trial_says_what_would_be_and_writes_nothing() {
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
+    const LOG: &str = "{ auditLog(first: 9) { nodes { action subjectKind subject detail actor { role name } } } }";
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
+        over(kind, Kind::Sqlite, json!({}), async |app, _| {
+            let tried =
+                "mutation($input: NotificationRuleInput!) { tryNotificationRule(input: $input) { rows error } }";
+            let long = format!("SELECT\n{} AS id", "1 + ".repeat(400) + "1");
+            for sql in ["SELECT 1 AS id; DROP TABLE pallet", "SELECT id\0 FROM pallet", &long] {
+                let scan = json!({ "source": "wms", "sql": sql, "schedule": "@every 30s" });
+                app.admin().ask(tried, json!({ "input": input(&json!({ "scan": scan })) })).await;
+            }
+            let unknown = json!({ "source": "other", "sql": "SELECT 1 AS id", "schedule": "@every 30s" });
+            app.admin().refused(tried, json!({ "input": input(&json!({ "scan": unknown })) })).await;
+            let log = app.admin().ask(LOG, json!({})).await["auditLog"]["nodes"].take();
+            let of = |detail: &str| {
+                json!({ "action": "tryNotificationRule", "subjectKind": "RULE", "subject": "low", "detail": detail,
+                    "actor": { "role": "ADMIN", "name": "operator" } })
+            };
+            let shown = format!("wms: {}", long.replace('\n', " "));
+            assert_eq!(log[0], of(&shown[..1_000]));
+            assert_eq!(log[1], of("wms: SELECT id  FROM pallet"));
+            assert_eq!(log[2], of("wms: SELECT 1 AS id; DROP TABLE pallet"));
+            assert_eq!(log[3]["action"], "saveUserGroup", "what names no source reads none");
+            assert_eq!(log[3]["detail"], Value::Null);
+        })
+        .await;
+    }
+}
+
+/// However many rules of one tenant are due before it.
+#[tokio::test]
+async fn a_rule_of_another_tenant_waits_for_one_turn_alone() {
+    let settings = json!({ "tenants": "*", "connections": 1, "timeout_ms": 1000 });
+    over(Kind::Sqlite, Kind::Sqlite, settings, async |app, warehouse| {
+        warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) AS id, 'ada' AS who FROM n";
+        for code in 0..6 {
+            let scan = json!({ "source": "wms", "sql": endless, "schedule": "@every 30s" });
+            save(app, json!({ "code": format!("low{code}"), "scan": scan })).await;
+        }
+        app.advance(TimeDelta::seconds(1));
+        let other = app.stranger("operator", Role::Admin);
+        other.define(json!({ "code": "stock", "title": "Stock", "template": { "title": "{{ params.id }}" } })).await;
+        other.ask(SAVE, json!({ "input": input(&json!({})) })).await;
+        let scanner = Scanner::default();
+        let complete = "rule_run WHERE outcome = 0";
+        for _ in 0..500 {
+            scanner.look(&app.app).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if many(app, complete).await > 0 {
+                break;
+            }
+        }
+        assert_eq!(many(app, complete).await, 1, "it has run");
+        assert!(many(app, "rule_run").await <= 3, "after two of the six at most");
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Cookies that were altered, are too old, or are of another server.
 
+use axum::http::Method;
 use chrono::TimeDelta;
+use sea_orm::EntityTrait;
 use serde_json::{Value, json};
 use tidings::config::Config;
 
@@ -127,6 +129,37 @@ async fn who_is_signed_in_is_told_to_our_own_pages_alone() {
         let (code, state) = provider.grant(back.to());
         let back = browser.come_back(&[("code", &code), ("state", &state)]).await;
         assert_eq!(back.to(), format!("{PUBLIC}/desk"), "nobody is led elsewhere");
+    })
+    .await;
+}
+
+/// A cookie that somebody else has a copy of is worth nothing once its user has signed out: on any node, and after a restart.
+#[tokio::test]
+async fn a_session_that_was_ended_counts_nowhere() {
+    with_provider(async |app, provider| {
+        let other = beside(app, |_| {}).await;
+        let mut browser = Browser::signed_in(app, provider).await;
+        let stays = Browser::signed_in(app, provider).await.cookies[SESSION].clone();
+        let stolen = browser.cookies[SESSION].clone();
+        assert!(is_session(app, &stolen).await && is_session(&other, &stolen).await);
+        assert_eq!(browser.send(Method::POST, "/desk/session/end", &DESK, None).await.status, 200);
+        assert!(!browser.cookies.contains_key(SESSION));
+        let restarted = beside(app, |_| {}).await;
+        for node in [app, &other, &restarted] {
+            assert!(!is_session(node, &stolen).await);
+            assert!(is_session(node, &stays).await, "another session of the same person goes on");
+        }
+        let mut thief = Browser { app, cookies: [(SESSION.to_owned(), stolen.clone())].into() };
+        let answer = thief.ask(WHO, &DESK).await.json();
+        assert_eq!(answer["errors"][0]["message"], "the session has ended: sign in again");
+        assert_eq!(thief.send(Method::POST, "/desk/session/end", &DESK, None).await.status, 200, "once more");
+
+        // Once it would have been over anyway, nothing is kept of it.
+        let kept = async || entity::ended_session::Entity::find().all(&app.app.db.read).await.unwrap().len();
+        assert_eq!(kept().await, 1);
+        app.advance(TimeDelta::hours(9));
+        tidings::domain::chore::sweep::sweep(&app.app).await.unwrap();
+        assert_eq!(kept().await, 0);
     })
     .await;
 }

@@ -243,3 +243,21 @@ async fn sockets_come_by_the_cookie_from_our_own_pages() {
     })
     .await;
 }
+
+/// A socket that was opened by a session does not outlive it for long.
+#[tokio::test]
+async fn a_socket_ends_soon_after_its_user_has_signed_out() {
+    with_provider(async |app, provider| {
+        let mut browser = Browser::signed_in(app, provider).await;
+        let listening = app.listen().await;
+        let cookie = format!("{SESSION}={}", browser.cookies[SESSION]);
+        let headers = [("sec-websocket-protocol", "graphql-transport-ws"), ("origin", PUBLIC), ("cookie", &*cookie)];
+        let mut socket = Socket::upgraded(&listening.address, &headers).await.unwrap();
+        socket.say(json!({ "type": "connection_init" })).await;
+        assert_eq!(socket.hear().await["type"], "connection_ack");
+        assert_eq!(browser.send(Method::POST, "/desk/session/end", &DESK, None).await.status, StatusCode::OK);
+        assert_eq!(socket.hear().await, json!({ "close": 4403, "reason": "the session has ended: sign in again" }));
+        listening.stop().await;
+    })
+    .await;
+}

@@ -111,6 +111,10 @@ async fn id_tokens_of_others_for_others_and_of_another_time_are_not_believed() {
             json!({ "exp": NOW - 3600 }),
             json!({ "exp": null }),
             json!({ "exp": "tomorrow" }),
+            json!({ "exp": (NOW + 300) * 1000 }),
+            json!({ "exp": 1e300 }),
+            json!({ "exp": -1 }),
+            json!({ "nbf": NOW * 1000 }),
             json!({ "nbf": NOW + 60 }),
             json!({ "nonce": "another" }),
             json!({ "nonce": null }),
@@ -125,6 +129,8 @@ async fn id_tokens_of_others_for_others_and_of_another_time_are_not_believed() {
             json!({ "aud": ["tidings"] }),
             json!({ "aud": ["tidings", "other"], "azp": "tidings" }),
             json!({ "nbf": NOW + 5 }),
+            json!({ "nbf": 1.79e9, "exp": 1.9e9 }),
+            json!({ "exp": 1_900_000_000.5 }),
         ] {
             provider.says(|said| said.claims = claims);
             Browser::signed_in(app, provider).await;

@@ -65,6 +65,8 @@ pub struct Said {
     pub metadata: Value,
     /// What it answers to everything.
     pub is_away: bool,
+    /// It thinks about codes that it has not given for longer than anybody waits.
+    pub ponders: bool,
     /// How often it was asked what it is, for its keys, and for tokens.
     pub asked: [usize; 3],
     codes: HashMap<String, Grant>,
@@ -96,6 +98,7 @@ impl Provider {
             more: None,
             metadata: json!({}),
             is_away: false,
+            ponders: false,
             asked: [0; 3],
             codes: HashMap::new(),
         };
@@ -195,8 +198,15 @@ async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Stri
     assert_eq!(headers["content-type"], "application/x-www-form-urlencoded");
     let url = Url::parse(&format!("http://form/?{body}")).unwrap();
     let form: HashMap<String, String> = url.query_pairs().into_owned().collect();
+    let ponders = {
+        let mut said = shared.said.lock();
+        said.asked[2] += 1;
+        said.ponders && form.get("code").is_none_or(|code| !said.codes.contains_key(code))
+    };
+    if ponders {
+        std::future::pending::<()>().await;
+    }
     let mut said = shared.said.lock();
-    said.asked[2] += 1;
     if said.is_away {
         return StatusCode::BAD_GATEWAY.into_response();
     }

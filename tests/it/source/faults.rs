@@ -16,12 +16,13 @@ fn endless(kind: Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Postgres => (
             "SELECT pg_sleep(25)::text AS a",
-            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg\\_sleep%'
-             AND state = 'active'",
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg\\_sleep(25)%'
+             AND state = 'active' AND pid <> pg_backend_pid()",
         ),
         _ => (
             "SELECT SLEEP(25) AS a",
-            "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'SELECT SLEEP%'",
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '%SLEEP(25)%'
+             AND id <> CONNECTION_ID()",
         ),
     }
 }

@@ -199,6 +199,9 @@ async fn what_sqlite_has() {
             ],
         )
         .await;
+        let found =
+            other.scan("SELECT e.value AS a, t.fullkey AS b FROM json_each('[7]') AS e, json_tree('[7]') AS t").await;
+        assert_eq!(found.unwrap().rows.len(), 2, "what JSON holds can be rows");
         none(other, &["x'00'", "zeroblob(9)"]).await;
         let failure = other.scan("SELECT CAST(x'ff' AS TEXT) AS odd").await.unwrap_err();
         assert_eq!(failure.message, "the column \"odd\" has a value that cannot be read");

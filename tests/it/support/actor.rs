@@ -15,6 +15,8 @@ use super::{PATIENCE, SECRET, TestApp};
 pub struct Actor<'a> {
     pub app: &'a TestApp,
     pub token: String,
+    /// The tenant of a user.
+    user_of: Option<String>,
 }
 
 /// The audience of everybody.
@@ -27,11 +29,20 @@ impl<'a> Actor<'a> {
     pub fn new(app: &'a TestApp, tenant: &str, sub: &str, role: Role) -> Self {
         let exp = app.now().timestamp() + 10 * 365 * 24 * 60 * 60;
         let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp, scope: None };
-        Self { app, token: sign(SECRET, &claims).expect("a token can be signed") }
+        let user_of = (role == Role::User).then(|| tenant.to_owned());
+        Self { app, token: sign(SECRET, &claims).expect("a token can be signed"), user_of }
     }
 
-    /// The whole answer to a request.
+    /// The whole answer to a request. What a user subscribes to by it, and follows, is opened to users before.
     pub async fn send(&self, query: &str, variables: Value) -> (StatusCode, Value) {
+        if let Some(tenant) = &self.user_of {
+            self.app.open_to_users(tenant, query, &variables).await;
+        }
+        self.send_as_is(query, variables).await
+    }
+
+    /// The same, where users may do no more than their tenant lets them.
+    pub async fn send_as_is(&self, query: &str, variables: Value) -> (StatusCode, Value) {
         let request = Request::post("/graphql")
             .header("content-type", "application/json")
             .header("accept", "application/graphql-response+json")
@@ -64,6 +75,14 @@ impl<'a> Actor<'a> {
         }
     }
 
+    /// The code and message of the first error of a request, where users may do no more than their tenant lets them.
+    pub async fn refused_as_is(&self, query: &str, variables: Value) -> String {
+        let (_, answer) = self.send_as_is(query, variables).await;
+        let error = &answer["errors"][0];
+        let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{answer:#}")).to_owned();
+        format!("{}: {}", text(&error["extensions"]["code"]), text(&error["message"]))
+    }
+
     /// The first error of a request that fails, as `CODE field: message`, without the field that the message begins with.
     pub async fn refused(&self, query: &str, variables: Value) -> String {
         let (_, answer) = self.send(query, variables).await;
@@ -78,9 +97,9 @@ impl<'a> Actor<'a> {
         format!("{code} {field}: {said}")
     }
 
-    /// Makes a message type with nothing special about it.
+    /// Makes a message type with nothing special about it, of which users may send messages, too.
     pub async fn define_type(&self, code: &str) {
-        self.define(json!({ "code": code, "title": code })).await;
+        self.define(json!({ "code": code, "title": code, "usersMaySend": true })).await;
     }
 
     /// Makes a message type.

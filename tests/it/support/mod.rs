@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use chrono::{DateTime, TimeDelta, Utc};
-use sea_orm::ConnectionTrait;
+use sea_orm::{ConnectionTrait, Statement};
 use tidings::app::App;
 use tidings::auth::Role;
 use tidings::clock::Clock;
@@ -69,7 +69,10 @@ pub struct TestApp {
     pub routes: Router,
     statements: Arc<AtomicUsize>,
     texts: Arc<Mutex<HashSet<String>>>,
+    recorded: Arc<Mutex<Option<Vec<Statement>>>>,
     panic_at: Arc<Mutex<Option<&'static str>>>,
+    /// Tenants and their target types that are open to users; of no type, tenants whose users may follow each other.
+    opened: tokio::sync::Mutex<HashSet<(String, String)>>,
 }
 
 /// Runs a test on a kind of database, if it is at hand.
@@ -126,6 +129,8 @@ impl TestApp {
         let counter = statements.clone();
         let texts = Arc::<Mutex<HashSet<String>>>::default();
         let seen = texts.clone();
+        let recorded = Arc::<Mutex<Option<Vec<Statement>>>>::default();
+        let record = recorded.clone();
         let panic_at = Arc::<Mutex<Option<&'static str>>>::default();
         let panics = panic_at.clone();
         db.observe(move |info| {
@@ -134,13 +139,14 @@ impl TestApp {
             assert!(part.is_none(), "the test wants whoever asks this to panic");
             if !BACKGROUND.iter().any(|part| text.contains(part)) {
                 counter.fetch_add(1, Ordering::SeqCst);
+                record.lock().unwrap().iter_mut().for_each(|all| all.push(info.statement.clone()));
                 seen.lock().unwrap().insert(text);
             }
         });
         let app = App::over(db, config, clock).await.expect("the server starts");
         let live = Arc::<Live>::default();
         let routes = Server::new(app.clone(), live.clone()).routes();
-        Self { app, live, routes, statements, texts, panic_at }
+        Self { app, live, routes, statements, texts, recorded, panic_at, opened: tokio::sync::Mutex::default() }
     }
 
     /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
@@ -196,9 +202,49 @@ impl TestApp {
         txn.commit().await.unwrap();
     }
 
+    /// Opens to users what one of theirs is about to subscribe to, or to follow, once.
+    async fn open_to_users(&self, tenant: &str, query: &str, variables: &serde_json::Value) {
+        let mut wanted = HashSet::new();
+        if query.contains("followUser(") {
+            wanted.insert(String::new());
+        }
+        if query.contains("subscribeTopic(") {
+            wanted.extend(
+                query.split("target: { type: \"").skip(1).filter_map(|of| Some(of.split_once('"')?.0.to_owned())),
+            );
+            let mut values: Vec<&serde_json::Value> = vec![variables];
+            while let Some(value) = values.pop() {
+                wanted
+                    .extend(value["type"].as_str().filter(|_| value["externalId"].is_string()).map(ToOwned::to_owned));
+                values.extend(value.as_object().into_iter().flat_map(serde_json::Map::values));
+            }
+        }
+        // Held until all is open: another task must not go on before.
+        let mut opened = self.opened.lock().await;
+        wanted.retain(|of| opened.insert((tenant.to_owned(), of.clone())));
+        for code in wanted {
+            use tidings::domain::catalogue::{SubscriptionPolicy, TargetType, save_follow_policy, save_target_type};
+            let (app, subscription_policy) = (&self.app, SubscriptionPolicy::Open);
+            let tenant = tidings::domain::tenant::named(app, tenant).await.unwrap();
+            if code.is_empty() {
+                save_follow_policy(app, &tenant, subscription_policy).await.unwrap();
+            } else {
+                // A code that is none is refused by whatever it is opened for.
+                let _ = save_target_type(app, &tenant, &TargetType { code, subscription_policy }).await;
+            }
+        }
+    }
+
     /// The texts of all statements so far, without quotes and values.
     pub fn texts(&self) -> HashSet<String> {
         self.texts.lock().unwrap().clone()
+    }
+
+    /// The statements that `work` takes, with their values.
+    pub async fn recorded(&self, work: impl Future<Output = ()>) -> Vec<Statement> {
+        *self.recorded.lock().unwrap() = Some(Vec::new());
+        work.await;
+        self.recorded.lock().unwrap().take().unwrap_or_default()
     }
 
     /// How many statements `work` takes.
@@ -247,6 +293,8 @@ pub fn config(url: &str) -> Config {
     let mut config = Config::over(url, SECRET);
     config.database.connections = 8;
     config.limits.rate = 0;
+    config.limits.network_rate = 0;
+    config.limits.route_rate = 0;
     config.user_messages = vec!["acme".into()];
     config.keys.key = Some(KEY.into());
     config.egress.allow = "127.0.0.1".parse().expect("it is an address");

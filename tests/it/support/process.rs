@@ -27,6 +27,12 @@ async fn wait_for(address: &str) {
     }
 }
 
+/// The server's program: the one that is tested, or another one that `TIDINGS_TEST_PROGRAM` names.
+fn program() -> PathBuf {
+    let other = std::env::var_os("TIDINGS_TEST_PROGRAM");
+    other.map_or_else(|| env!("CARGO_BIN_EXE_tidings").into(), PathBuf::from)
+}
+
 /// A server process.
 pub struct Process {
     pub address: String,
@@ -60,7 +66,7 @@ impl Process {
     }
 
     fn spawn(settings: &[(String, String)], log: Option<&Path>) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+        let mut command = Command::new(program());
         command.arg("serve").stdin(Stdio::null()).env_clear().envs(settings.iter().cloned());
         if let Some(log) = log {
             let log = OpenOptions::new().create(true).append(true).open(log);
@@ -94,7 +100,7 @@ impl Process {
 
     /// Runs another command: whether it succeeds, what it says, and what it logs.
     pub fn command(arguments: &[&str], settings: &[(&str, &str)]) -> (bool, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+        let mut command = Command::new(program());
         command.args(arguments).stdin(Stdio::null()).env_clear().envs(settings.iter().copied());
         let ended = command.output().expect("it runs");
         let text = |bytes| String::from_utf8(bytes).expect("it is text");

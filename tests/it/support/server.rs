@@ -23,6 +23,8 @@ pub struct Server {
     folder: PathBuf,
     port: u16,
     child: Child,
+    /// What it is served with besides.
+    further: Vec<String>,
     /// Goes with it, where nobody else has one for it.
     own_folder: Option<TempDir>,
 }
@@ -46,6 +48,19 @@ impl Server {
 
     /// The same with its data in a folder that exists, and that outlives it.
     pub async fn start_in(kind: Kind, folder: &Path) -> Option<Self> {
+        Self::start_as(kind, folder, Vec::new()).await
+    }
+
+    /// One that others may copy.
+    pub async fn primary(kind: Kind) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("there is room for a database");
+        let further = if kind == Kind::Mysql { vec!["--server-id=1".into(), "--log-bin".into()] } else { Vec::new() };
+        let mut server = Self::start_as(kind, folder.path(), further).await?;
+        server.own_folder = Some(folder);
+        Some(server)
+    }
+
+    async fn start_as(kind: Kind, folder: &Path, further: Vec<String>) -> Option<Self> {
         let Some(programs) = Programs::find(kind) else {
             assert!(!everything_must_be_tested(), "the programs of {kind:?} are missing, and TIDINGS_TEST_ALL=1");
             #[expect(clippy::print_stderr, reason = "it tells whoever runs the tests what they left out")]
@@ -60,10 +75,54 @@ impl Server {
         let (folder, port) = (folder.to_owned(), free_port());
         let made = programs.make_data(kind, &folder).status().expect("the program runs");
         assert!(made.success(), "{kind:?} makes no database: {}", log(&folder));
-        let child = programs.serve(kind, &folder, port).spawn().expect("the server starts");
-        let mut server = Self { kind, programs, folder, port, child, own_folder: None };
+        let child = programs.serve(kind, &folder, port).args(&further).spawn().expect("the server starts");
+        let mut server = Self { kind, programs, folder, port, child, further, own_folder: None };
         server.wait().await;
         Some(server)
+    }
+
+    /// Another server, which copies this one from now on.
+    pub async fn standby(&self) -> Self {
+        let own_folder = tempfile::tempdir().expect("there is room for a database");
+        let (folder, port) = (own_folder.path().to_owned(), free_port());
+        let programs = Programs::find(self.kind).expect("this one has them");
+        if let Some((uid, gid)) = programs.owner {
+            chown(&folder, Some(uid), Some(gid)).expect("the folder can be given away");
+        }
+        let mut further = Vec::new();
+        let made = if self.kind == Kind::Postgres {
+            let copy = program("pg_basebackup").expect("it comes with the server");
+            let mut copy = programs.command(&copy, &folder);
+            copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R"]);
+            copy.args(["-p", &self.port.to_string(), "-D"]).arg(folder.join("data")).status()
+        } else {
+            further.extend([format!("--server-id={port}"), "--log-bin".into(), "--log-slave-updates".into()]);
+            programs.make_data(self.kind, &folder).status()
+        };
+        assert!(made.expect("the program runs").success(), "no copy is made: {}", log(&folder));
+        let child = programs.serve(self.kind, &folder, port).args(&further).spawn().expect("the server starts");
+        let mut server = Self { kind: self.kind, programs, folder, port, child, further, own_folder: Some(own_folder) };
+        server.wait().await;
+        if self.kind == Kind::Mysql {
+            let source = format!("MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = 'root'", self.port);
+            let how = "MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1";
+            server.run(&[&format!("CHANGE MASTER TO {source}, {how}"), "START SLAVE"]).await;
+        }
+        server
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Runs statements, as its operator.
+    pub async fn run(&self, statements: &[&str]) {
+        let connection = self.connect().await.expect("the server answers");
+        for words in statements {
+            connection.execute_unprepared(words).await.expect("the operator may");
+        }
+        connection.close().await.expect("the connection closes");
     }
 
     /// Where a database of this name is.
@@ -110,8 +169,13 @@ impl Server {
 
     /// Starts it at the same address, and waits until it answers.
     pub async fn start_again(&mut self) {
-        self.child = self.programs.serve(self.kind, &self.folder, self.port).spawn().expect("the server starts");
+        self.child = self.spawn();
         self.wait().await;
+    }
+
+    fn spawn(&self) -> Child {
+        let mut serve = self.programs.serve(self.kind, &self.folder, self.port);
+        serve.args(&self.further).spawn().expect("the server starts")
     }
 
     async fn wait(&mut self) {
@@ -124,8 +188,7 @@ impl Server {
             if self.has_ended() {
                 // What was killed before it is not quite gone.
                 sleep(Duration::from_millis(100)).await;
-                let program = self.programs.serve(self.kind, &self.folder, self.port).spawn();
-                self.child = program.expect("the server starts");
+                self.child = self.spawn();
             }
             sleep(Duration::from_millis(50)).await;
         }

@@ -33,7 +33,9 @@ on_every_database! {
         assert_eq!((thin.many(), full.many()), (0, 0), "it hears of what happens from now on");
 
         let by = app.admin();
-        let input = json!({ "type": "news", "receiver": "ada", "content": { "params": { "n": 7 }, "data": { "a": [1] }, "body": "text" } });
+        let said = r#"{"z":18446744073709551616,"a":[1.50]}"#;
+        let data: Value = serde_json::from_str(said).unwrap();
+        let input = json!({ "type": "news", "receiver": "ada", "content": { "params": { "n": 7 }, "data": data, "body": "text" } });
         let query = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
         by.ask("mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"Ben\" }]) { id } }", json!({})).await;
         let message = app.user("ben").ask(query, json!({ "input": input })).await["sendMessage"]["notification"]["id"].clone();
@@ -61,7 +63,8 @@ on_every_database! {
         let got_full = full.take();
         assert_eq!(got_full.len(), 3);
         let with_text = got_full.iter().find(|got| got.body["data"]["id"] == message).unwrap();
-        assert_eq!(with_text.body["data"]["content"], json!({ "title": "7 of Ben", "body": "text", "link": null, "data": { "a": [1] } }));
+        assert_eq!(with_text.body["data"]["content"], json!({ "title": "7 of Ben", "body": "text", "link": null, "data": data }));
+        assert!(String::from_utf8_lossy(&with_text.raw).contains(&format!("\"data\":{said}")), "it is as it was sent");
         assert!(got.iter().all(|got| got.is_signed_by(&of_thin.secret) && !got.is_signed_by(&of_full.secret)));
         assert!(got_full.iter().all(|got| got.is_signed_by(&of_full.secret)));
         assert_eq!(first.timestamp, app.now().timestamp().to_string());

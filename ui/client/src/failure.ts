@@ -15,11 +15,11 @@ export class Failure extends Error implements Problem {
   /** Which argument is to blame. */
   field: string | undefined;
 
-  constructor(code: string, message: string, of: { retryAfter?: number | undefined; field?: string | undefined } = {}) {
+  constructor(code: string, message: string, retryAfter?: number, field?: string) {
     super(message);
     this.code = code;
-    this.retryAfter = of.retryAfter;
-    this.field = of.field;
+    this.retryAfter = retryAfter;
+    this.field = field;
   }
 
   /** Of an error of GraphQL, or of anything that was thrown. */
@@ -27,10 +27,9 @@ export class Failure extends Error implements Problem {
     if (error instanceof Failure) return error;
     const { message, extensions } = (error ?? {}) as { message?: unknown; extensions?: Record<string, unknown> };
     const seconds = Number(extensions?.retryAfter);
-    return new Failure(extensions ? String(extensions.code) : OFFLINE, String(message ?? error), {
-      retryAfter: seconds > 0 ? seconds * 1000 : undefined,
-      field: extensions?.field as string | undefined,
-    });
+    const code = extensions ? String(extensions.code) : OFFLINE;
+    const retryAfter = seconds > 0 ? seconds * 1000 : undefined;
+    return new Failure(code, String(message ?? error), retryAfter, extensions?.field as string | undefined);
   }
 
   /** Without its stack, so that what is shown is data. */

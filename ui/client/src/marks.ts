@@ -1,35 +1,36 @@
-// Marks: on the screen at once, on the server one after the other, in the order in which they were made.
+// Marks: on the screen at once, on the server one after the other, in the order in which they were made. Without a connection they wait.
 
-import { jitter } from './backoff.js';
-import { Failure, OFFLINE } from './failure.js';
-import { ArchiveItems, DeleteItems, MarkRead, MarkUnread, UnarchiveItems } from './operations.js';
+import { Backoff } from './backoff.js';
+import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
 import type { InboxItemSelector, MarkedFragment } from './operations.js';
 import type { Ask, Document } from './request.js';
-import { Turns } from './turns.js';
+import { Timer } from './timer.js';
 import type { Item, Which } from './types.js';
 
-type Variables = { select: InboxItemSelector; types?: string[]; cap?: number };
+type MarkDocument = Document<{ marked: MarkedFragment }, { select: InboxItemSelector; types?: string[]; cap?: number }>;
 
-interface Change {
-  document: Document<{ marked: MarkedFragment }, Variables>;
-  /** What it makes of an item; nothing where it deletes. */
-  to?: Partial<Item>;
-}
+/** Failures after which a mark waits to be sent again: the server has not refused it. Marks are idempotent. */
+const WAITS = [OFFLINE, 'UNAVAILABLE', 'RATE_LIMITED'];
 
-export const CHANGES = {
-  read: { document: MarkRead, to: { isRead: true } },
-  unread: { document: MarkUnread, to: { isRead: false } },
-  archive: { document: ArchiveItems, to: { isArchived: true } },
-  unarchive: { document: UnarchiveItems, to: { isArchived: false } },
-  remove: { document: DeleteItems },
-} satisfies Record<string, Change>;
+/** How soon what waits is sent when there may be a connection again; also how far apart tries are then. Milliseconds. */
+const SOON = 300;
 
-/** How long to wait before a mark that got no answer is made once more: marks are idempotent. Milliseconds. */
-const AGAIN_AFTER = 2_000;
+/** The most ids that the server takes at once. */
+const MOST_IDS = 1_000;
 
 interface Mark {
-  isAbout(item: Item): boolean;
+  document: MarkDocument;
+  /** What it makes of an item; nothing where it deletes. */
   to: Partial<Item> | undefined;
+  /** Nothing where it is about all items of these types up to a cursor. */
+  ids: string[] | undefined;
+  types: string[] | undefined;
+  upTo: string;
+  /** The instant of the item at the cursor. */
+  until: string | undefined;
+  done(): void;
+  failed(failure: Failure): void;
+  marked: Promise<void>;
 }
 
 export interface MarksHost {
@@ -41,76 +42,97 @@ export interface MarksHost {
   marking(): void;
   /** The server is asked; what is returned is called with its answer, and with what that makes of items. */
   asked(): (marked: MarkedFragment, now: (item: Item) => Item | undefined) => void;
+  failed(failure: Failure): void;
 }
 
 export class Marks {
   #host: MarksHost;
-  #under = new Set<Mark>();
-  #turns = new Turns();
+  /** Not answered yet, the oldest first. */
+  #queue: Mark[] = [];
+  /** What the server is being asked for. */
+  #sent: Mark | undefined;
+  #again = new Timer();
+  #backoff = new Backoff(2_000, 30_000);
 
   constructor(host: MarksHost) {
     this.#host = host;
   }
 
-  /** An item as it will be when all marks that are under way are made; nothing where it will be deleted. */
+  /** An item as it will be when all marks are made that wait or are under way; nothing where it will be deleted. */
   seen(item: Item): Item | undefined {
-    let seen: Item | undefined = item;
-    for (const mark of this.#under) seen = seen && by(mark, seen);
-    return seen;
+    return this.#queue.reduce<Item | undefined>((seen, mark) => seen && by(mark, seen), item);
   }
 
-  /** Makes a mark. What fails is undone, and thrown. */
-  async make(change: Change, which: Which): Promise<void> {
-    const mark = { isAbout: this.#about(which), to: change.to };
-    this.#under.add(mark);
+  /**
+   * Makes a mark, as soon as there is a connection. One that the server refuses is undone, and the failure thrown. Marks that wait and do
+   * the same one after the other are sent as one.
+   */
+  make(which: Which, document: MarkDocument, to?: Partial<Item>): Promise<void> {
+    const { ids, types = this.#host.wish.types, upTo } = which as { ids?: string[]; types?: string[]; upTo: string };
+    let mark = this.#queue.at(-1);
+    if (ids && mark?.ids && mark !== this.#sent && mark.document === document && mark.ids.length + ids.length <= MOST_IDS) {
+      mark.ids.push(...ids);
+    } else {
+      mark = { document, to, ids: ids && [...ids], types, upTo, until: this.#host.instantAt(upTo) } as Mark;
+      mark.marked = new Promise((done, failed) => Object.assign(mark!, { done, failed }));
+      this.#queue.push(mark);
+    }
     this.#host.marking();
-    await this.#turns.take(() => this.#send(change.document, which, mark));
+    void this.#send();
+    return mark.marked;
   }
 
-  async #send(document: Change['document'], which: Which, mark: Mark): Promise<void> {
-    const { ids, ...matching } = which as { ids?: string[]; types?: string[]; upTo: string };
-    const types = matching.types ?? this.#host.wish.types;
-    const select: InboxItemSelector = ids ? { ids: [...ids] } : { matching: { ...matching, types } };
-    const variables = { select, ...this.#host.wish };
-    const once = async () => {
-      const answered = this.#host.asked();
-      const { marked } = await this.#host.ask(document, variables);
-      this.#under.delete(mark);
-      answered(marked, ids ? of(marked, new Set(ids)) : (item) => by(mark, item));
-    };
-    try {
-      await once().catch(async (error) => {
-        const { code, retryAfter = jitter(AGAIN_AFTER) } = Failure.of(error);
-        if (![OFFLINE, 'UNAVAILABLE', 'RATE_LIMITED'].includes(code) || retryAfter > 5 * AGAIN_AFTER) throw error;
-        await new Promise((done) => setTimeout(done, retryAfter));
-        await once();
-      });
-    } catch (error) {
-      this.#under.delete(mark);
-      this.#host.marking();
-      throw Failure.of(error);
-    }
+  /** There may be a connection again: what waits is sent. */
+  hurry(): void {
+    if (this.#queue[0]) this.#again.setSooner(SOON, this.#send);
   }
 
-  #about(which: Which): (item: Item) => boolean {
-    if ('ids' in which) {
-      const ids = new Set(which.ids);
-      return ({ id }) => ids.has(id);
-    }
-    const types = which.types ?? this.#host.wish.types;
-    const until = this.#host.instantAt(which.upTo);
-    // Instants are of a millisecond, which several items may share; the answer says what was marked.
-    return (item) => until !== undefined && item.createdAt <= until && (!types || types.includes(item.type.code));
+  /** Another user has come: what was not answered is dropped. */
+  forget(): void {
+    this.#again.clear();
+    this.#queue.splice(0).forEach(({ failed }) => failed(new Failure(UNAUTHENTICATED, 'signed out')));
   }
+
+  /** Sends what waits, until nothing waits or there is no connection. */
+  #send = async (): Promise<void> => {
+    if (this.#sent || this.#again.isSet) return;
+    for (let mark: Mark | undefined; (mark = this.#sent = this.#queue[0]); ) {
+      const { document, ids, types, upTo } = mark;
+      try {
+        const answered = this.#host.asked();
+        const select = ids ? { ids } : { matching: { types, upTo } };
+        const { marked } = await this.#host.ask(document, { select, ...this.#host.wish });
+        this.#backoff.reset();
+        this.#queue.shift();
+        mark.done();
+        answered(marked, ids ? of(marked, ids) : (item) => by(mark!, item));
+      } catch (error) {
+        const failure = Failure.of(error);
+        // Where it is not the first any more, another user has come meanwhile.
+        if (mark !== this.#queue[0]) continue;
+        if (WAITS.includes(failure.code)) {
+          this.#again.set(Math.max(this.#backoff.next(), failure.retryAfter ?? 0), this.#send);
+          this.#host.failed(failure);
+          break;
+        }
+        this.#queue.shift();
+        mark.failed(failure);
+        this.#host.marking();
+      }
+    }
+    this.#sent = undefined;
+  };
 }
 
 /** An item after a mark. */
-function by({ isAbout, to }: Mark, item: Item): Item | undefined {
-  return isAbout(item) ? to && { ...item, ...to } : item;
+function by({ ids, types, until, to }: Mark, item: Item): Item | undefined {
+  // Instants are of a millisecond, which several items may share; the answer says what was marked.
+  const isAbout = ids ? ids.includes(item.id) : until && item.createdAt <= until && (!types || types.includes(item.type.code));
+  return isAbout ? to && { ...item, ...to } : item;
 }
 
 /** An item as the answer to a mark by ids has it: those that were asked for and are not in it are there no more. */
-function of(marked: MarkedFragment, ids: ReadonlySet<string>): (item: Item) => Item | undefined {
+function of(marked: MarkedFragment, ids: string[]): (item: Item) => Item | undefined {
   const now = new Map(marked.items.map((item) => [item.id, item]));
-  return (item) => (ids.has(item.id) ? now.get(item.id) && { ...item, ...now.get(item.id) } : item);
+  return (item) => (ids.includes(item.id) ? now.get(item.id) && { ...item, ...now.get(item.id) } : item);
 }

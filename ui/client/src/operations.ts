@@ -115,6 +115,11 @@ export type SendAnnouncementInput = {
   publishAt?: string | null | undefined;
   /** Who it is from, by the partner's own id; nobody where it is left out. */
   sender?: string | null | undefined;
+  /**
+   * True: refused with BAD_USER_INPUT while the type's template has flaws on it, as `previewNotification` shows them, which the error
+   * names. False: sent in any case, and readers see what `content` gives in the place of what fails.
+   */
+  strict?: boolean;
   /** Code of a message type. */
   type: string;
 };
@@ -136,6 +141,8 @@ export type SendMessageInput = {
   receiver: string;
   /** Who it is from, by the partner's own id: nobody where it is left out, and USER themselves. */
   sender?: string | null | undefined;
+  /** As in `SendAnnouncementInput`. */
+  strict?: boolean;
   /** Code of a message type. */
   type: string;
 };
@@ -166,6 +173,8 @@ export type SendReminderInput = {
   publishAt?: string | null | undefined;
   /** Who did it; they are never reminded of their own doing. Their followers are reminded too. */
   sender?: string | null | undefined;
+  /** As in `SendAnnouncementInput`. */
+  strict?: boolean;
   /** To what it happened. */
   target: TopicTargetInput;
   /** Code of a message type. */

@@ -69,10 +69,14 @@ export class Cell<T extends object> implements Readable<T> {
   /** Shows another value. What is alike in it stays the same object, and so does the value where all of it is. */
   set(value: T): void {
     const before = this.#value as Record<string, unknown>;
-    const names = Object.keys(value);
-    const changed = names.filter((name) => !alike(before[name], (value as Record<string, unknown>)[name]));
-    if (changed.length === 0 && names.length === Object.keys(before).length) return;
-    this.#value = Object.fromEntries(names.map((name) => [name, (changed.includes(name) ? value : this.#value)[name as keyof T]])) as T;
+    const after = { ...value } as Record<string, unknown>;
+    let isSame = Object.keys(before).length === Object.keys(after).length;
+    for (const name in after) {
+      if (alike(before[name], after[name])) after[name] = before[name];
+      else isSame = false;
+    }
+    if (isSame) return;
+    this.#value = after as T;
     this.#ears.tell();
   }
 }

@@ -5,28 +5,26 @@ import type { CountsFragment } from './operations.js';
 import type { Message } from './tabs.js';
 import type { Item } from './types.js';
 
-type Shape = 'string' | 'boolean' | 'number' | 'any' | readonly Shape[] | { readonly [field: string]: Shape };
+type Shape = 'string' | 'boolean' | 'number' | readonly [Shape] | { readonly [field: string]: Shape };
 
-/** Whether a value fits: a list of one shape is of such, one of several is one of these, and `any` is anything at all. */
-function fits(value: unknown, shape: Shape): boolean {
-  if (shape === 'any') return true;
+/** Whether a value fits: a list is of one shape, and a field whose name ends in `?` may be null. */
+function fits(value: any, shape: Shape): boolean {
   if (typeof shape === 'string') return typeof value === shape;
-  if (Array.isArray(shape)) {
-    if (shape.length > 1) return shape.some((one) => (one === 'any' ? value === null : fits(value, one)));
-    return Array.isArray(value) && value.every((one) => fits(one, shape[0]!));
-  }
+  if (Array.isArray(shape)) return Array.isArray(value) && value.every((one) => fits(one, shape[0]!));
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(shape).every(([field, of]) => fits((value as Record<string, unknown>)[field], of));
+  return Object.entries(shape).every(([field, of]) => {
+    const [name, mayBeNull] = field.split('?');
+    return (mayBeNull === '' && value[name!] === null) || fits(value[name!], of);
+  });
 }
 
-const orNull = (shape: Shape): Shape => [shape, 'any'];
 const COUNT: Shape = { count: 'number', exact: 'boolean' };
 const TYPE: Shape = { code: 'string', title: 'string' };
 
 const COUNTS: Shape = {
   cursor: 'string',
   unread: COUNT,
-  types: [{ type: TYPE, unread: COUNT, latest: orNull({ title: 'string', createdAt: 'string' }) }],
+  types: [{ type: TYPE, unread: COUNT, 'latest?': { title: 'string', createdAt: 'string' } }],
 };
 
 const NODE: Shape = {
@@ -35,12 +33,12 @@ const NODE: Shape = {
   kind: 'string',
   type: TYPE,
   title: 'string',
-  body: orNull('string'),
-  link: orNull('string'),
+  'body?': 'string',
+  'link?': 'string',
   createdAt: 'string',
   isRead: 'boolean',
   isArchived: 'boolean',
-  sender: orNull({ id: 'string', name: orNull('string'), avatarUrl: orNull('string') }),
+  'sender?': { id: 'string', 'name?': 'string', 'avatarUrl?': 'string' },
 };
 
 const ENTRY: Shape = { cursor: 'string', node: NODE };

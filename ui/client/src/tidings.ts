@@ -6,9 +6,9 @@ import { List, PAGE } from './inbox.js';
 import type { ListHost } from './inbox.js';
 import { Keeper } from './keeper.js';
 import { Live } from './live.js';
-import { CHANGES, Marks } from './marks.js';
+import { Marks } from './marks.js';
 import type { MarksHost } from './marks.js';
-import { Overview as OverviewDocument } from './operations.js';
+import { ArchiveItems, DeleteItems, MarkRead, MarkUnread, Overview as OverviewDocument, UnarchiveItems } from './operations.js';
 import type { CountsFragment, InboxEntryFragment } from './operations.js';
 import { Switches } from './preferences.js';
 import type { PreferencesHost } from './preferences.js';
@@ -115,7 +115,7 @@ export class Tidings {
       item: (entry) => this.#received(entry),
       lost: (failure) => this.#lost(failure),
     });
-    this.#keeper = new Keeper((counts) => this.#show(counts), () => void this.#poll());
+    this.#keeper = new Keeper((counts) => this.#show(counts), () => this.#poll());
 
     const store = this;
     const host: ListHost & MarksHost & PreferencesHost = {
@@ -131,15 +131,15 @@ export class Tidings {
         return store.#markCount;
       },
       seen: (item) => this.#marks.seen(item),
-      instantAt: (cursor) => this.#instantAt(cursor),
+      instantAt: (cursor) => [...this.#lists.values()].flatMap(({ items }) => items).find((item) => item.cursor === cursor)?.createdAt,
       watched: (isWatched) => this.#watched(isWatched),
-      marking: () => this.#eachList((list) => list.show()),
+      marking: () => this.#lists.forEach((list) => list.show()),
       asked: () => {
         const turn = this.#keeper.asked();
         return (marked, now) => {
           this.#markCount++;
           this.#keeper.answered(marked.viewer!.overview, turn);
-          this.#eachList((list) => list.marked(now));
+          this.#lists.forEach((list) => list.marked(now));
           host.touched();
         };
       },
@@ -169,26 +169,29 @@ export class Tidings {
     return list;
   }
 
-  /** Items change at once, numbers when the server has said them; a failure is undone, and thrown as `Problem`. */
+  /**
+   * Items change at once, numbers when the server has said them. Without a connection a mark waits until there is one; what the
+   * server refuses is undone, and thrown as `Problem`.
+   */
   markRead(which: Which): Promise<void> {
-    return this.#marks.make(CHANGES.read, which);
+    return this.#marks.make(which, MarkRead, { isRead: true });
   }
 
   markUnread(which: Which): Promise<void> {
-    return this.#marks.make(CHANGES.unread, which);
+    return this.#marks.make(which, MarkUnread, { isRead: false });
   }
 
   archive(which: Which): Promise<void> {
-    return this.#marks.make(CHANGES.archive, which);
+    return this.#marks.make(which, ArchiveItems, { isArchived: true });
   }
 
   unarchive(which: Which): Promise<void> {
-    return this.#marks.make(CHANGES.unarchive, which);
+    return this.#marks.make(which, UnarchiveItems, { isArchived: false });
   }
 
   /** Deletes for good. */
   remove(which: Which): Promise<void> {
-    return this.#marks.make(CHANGES.remove, which);
+    return this.#marks.make(which, DeleteItems);
   }
 
   /** Something new has come; what a snapshot or a page had is not. */
@@ -207,9 +210,12 @@ export class Tidings {
   /** Any operation, with the token of whoever is signed in. */
   async request<A, V>(document: Document<A, V>, variables: V): Promise<A> {
     const era = this.#era;
-    const answer = await this.#ask(document, variables);
-    // The token is another user's by now: so is what is shown, and this is not theirs.
-    if (era !== this.#era) throw new Failure(UNAUTHENTICATED, 'signed out');
+    // Where the token is another user's by now, so is what is shown: this is not theirs.
+    const check = () => {
+      if (era !== this.#era) throw new Failure(UNAUTHENTICATED, 'signed out');
+    };
+    const answer = await this.#ask(document, variables, check);
+    check();
     this.#reached();
     return answer;
   }
@@ -220,7 +226,7 @@ export class Tidings {
     this.#out();
   }
 
-  /** Ends its connections and timers. */
+  /** Ends its connections and timers. Marks that wait are still sent, as long as the page is open. */
   close(): void {
     this.#isClosed = true;
     this.#keepNow();
@@ -254,6 +260,7 @@ export class Tidings {
       thawed: () => this.#start(),
       online: () => {
         this.#live.hurry();
+        this.#marks.hurry();
         if (this.#isAtWork) void this.#poll();
       },
     });
@@ -267,7 +274,7 @@ export class Tidings {
     this.#leave();
     this.#away.clear();
     this.#entry.clear();
-    this.#eachList((list) => list.rest());
+    this.#lists.forEach((list) => list.rest());
   }
 
   #stop(): void {
@@ -291,7 +298,7 @@ export class Tidings {
   }
 
   #wake(): void {
-    this.#eachList((list) => list.wake());
+    this.#lists.forEach((list) => list.wake());
     this.#switches.wake();
   }
 
@@ -307,10 +314,10 @@ export class Tidings {
       return;
     }
     if (era !== this.#era || !this.#isAtWork) return;
-    this.#silence.set(LEADER_ANSWERS_IN, () => void this.#poll());
+    this.#silence.set(LEADER_ANSWERS_IN, () => this.#poll());
     this.#tabs.join(this.#name!);
     // What it has is from before it went.
-    this.#eachList((list) => list.touch(0));
+    this.#lists.forEach((list) => list.touch(0));
     this.#wake();
   }
 
@@ -354,7 +361,8 @@ export class Tidings {
     this.#keep.clear();
     this.#snapshots.clear();
     this.#keeper.forget();
-    this.#eachList((list) => list.forget());
+    this.#marks.forget();
+    this.#lists.forEach((list) => list.forget());
     this.#switches.forget();
     this.#paint();
   }
@@ -371,7 +379,7 @@ export class Tidings {
   #lead(): void {
     this.#live.cursor ??= this.#cursor;
     this.#live.start();
-    this.#beat.set(BEAT_EVERY, () => this.#pulse());
+    this.#pulse();
   }
 
   #pulse(): void {
@@ -402,7 +410,7 @@ export class Tidings {
     if (message.kind === 'hello') return this.#tellOverview();
     if (message.kind === 'out') return this.#out();
     if (message.kind === 'touched') {
-      this.#eachList((list) => list.touch());
+      this.#lists.forEach((list) => list.touch());
       return this.#switches.touch();
     }
     // What another leader says that has lost its place.
@@ -415,7 +423,7 @@ export class Tidings {
 
   #announce({ cursor, node }: InboxEntryFragment): void {
     this.#cursor = cursor;
-    this.#eachList((list) => list.touch());
+    this.#lists.forEach((list) => list.touch());
     // After another leader took over, or a tab came back, some come once more.
     if (this.#announced.has(node.id)) return;
     this.#announced.add(node.id);
@@ -455,13 +463,13 @@ export class Tidings {
         // What comes after what was shown first is new.
         this.#live.cursor ??= this.#cursor ??= viewer.overview.cursor;
         this.#keeper.answered(viewer.overview, turn, false);
-        silence.set(SILENCE, () => void this.#poll());
+        silence.set(SILENCE, () => this.#poll());
       } catch (error) {
         const failure = Failure.of(error);
         if (era !== this.#era) return;
         this.#failed(failure);
         const millis = Math.max(backoff.next(), failure.retryAfter ?? 0, this.#credentials.rest);
-        silence.set(millis, () => void this.#poll());
+        silence.set(millis, () => this.#poll());
       } finally {
         if (era === this.#era) this.#polling = undefined;
         if (!this.#isAtWork) silence.clear();
@@ -481,7 +489,7 @@ export class Tidings {
     this.#paint();
     // The sum is that of the types.
     if (types === this.#overview.get().types) return;
-    this.#eachList((list) => list.touch());
+    this.#lists.forEach((list) => list.touch());
     this.#keepSoon();
   }
 
@@ -503,7 +511,8 @@ export class Tidings {
     if (!this.#failure) return;
     this.#failure = undefined;
     this.#paintAll();
-    this.#eachList((list) => list.touch());
+    this.#marks.hurry();
+    this.#lists.forEach((list) => list.touch());
     this.#switches.touch();
   }
 
@@ -531,20 +540,8 @@ export class Tidings {
 
   #paintAll(): void {
     this.#paint();
-    this.#eachList((list) => list.show());
+    this.#lists.forEach((list) => list.show());
     this.#switches.show();
-  }
-
-  #eachList(work: (list: List) => void): void {
-    for (const list of this.#lists.values()) work(list);
-  }
-
-  #instantAt(cursor: string): string | undefined {
-    for (const list of this.#lists.values()) {
-      const found = list.items.find((item) => item.cursor === cursor);
-      if (found) return found.createdAt;
-    }
-    return undefined;
   }
 
   // What is kept.

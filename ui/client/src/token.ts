@@ -32,7 +32,7 @@ export class Credentials {
     const now = Date.now();
     if (now >= this.#restUntil && (!this.#token || now >= this.#renewAt)) return (this.#asking ??= this.#renew(this.#turn));
     if (this.#token) return this.#token;
-    throw this.#refusals > 0 ? refused() : new Failure(OFFLINE, 'the callback gave no token');
+    throw this.#refusals > 0 ? refused() : none();
   }
 
   /** For how many milliseconds `get` fails for sure. */
@@ -77,7 +77,7 @@ export class Credentials {
       // What it throws at once is thrown later, when it is known that it is being asked.
       const token = await Promise.resolve().then(this.#ask);
       if (turn !== this.#turn) throw new Failure(UNAUTHENTICATED, 'signed out');
-      if (typeof token !== 'string' || !token) throw new Failure(OFFLINE, 'the callback gave no token');
+      if (typeof token !== 'string' || !token) throw none();
       if (token === this.#refusedToken) {
         // The server need not be asked twice.
         this.#refusals++;
@@ -108,6 +108,7 @@ export class Credentials {
   }
 }
 
+const none = () => new Failure(OFFLINE, 'the callback gave no token');
 const refused = () => new Failure(UNAUTHENTICATED, 'the server does not take the token');
 
 /** What a JWT says of itself, unchecked: it names things in this browser, and gives no rights. */

@@ -57,7 +57,15 @@ for (const seed of SEEDS) {
         server.mark(pick(CHANGES), of);
         if (dice() < 0.3) server.mark('unread', of);
       } else if (chance < 0.89) server.closeAll(pick([1006, 1012, 4403]));
-      else if (chance < 0.92) {
+      else if (chance < 0.905) {
+        // The network goes and comes back, now and then without a word.
+        server.isAway = true;
+        server.closeAll();
+        void sleep(dice() * 60).then(() => {
+          server.isAway = false;
+          if (dice() < 0.7) for (const { page } of tabs) page.tell('online');
+        });
+      } else if (chance < 0.92) {
         tab.page.tell('frozen');
         void sleep(dice() * 30).then(() => tab.page.tell('thawed'));
       } else if (chance < 0.95) tab.page.tell(tab.page.isHidden ? 'shown' : 'hidden');
@@ -89,6 +97,7 @@ for (const seed of SEEDS) {
         if (n % 20 !== 19) continue;
         for (const { page } of tabs) if (page.isHidden) page.tell('shown');
         await sleep(40);
+        await until('the network', () => !server.isAway);
         let problem;
         // A minute at this pace, after which lists are read again whatever was told; and a reconnection.
         await until('settled', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { FakeTidings } from './support/fake.mjs';
+import { FakeTidings, token } from './support/fake.mjs';
 import { PACE, until, withBrowser } from './support/browser.mjs';
 
 const unread = ({ store }) => store.overview.get().unread.count;
@@ -295,4 +295,193 @@ check('a mark that waits when somebody signs out is not made again', async (brow
   await assert.rejects(marking, { code: 'UNAUTHENTICATED' });
   await sleep(100);
   assert.deepEqual([server.count('MarkRead'), tab.callbacks], [1, 1]);
+});
+
+/** Goes offline: requests fail, and sockets close. */
+async function goOffline(tab, server) {
+  server.isAway = true;
+  server.closeAll();
+  await until('offline', () => tab.store.overview.get().status === 'offline');
+  server.requests.length = 0;
+}
+
+/** A mark has been tried, and waits. What is under way is not changed any more. */
+async function failed(server) {
+  await until('tried', () => marksOf(server).length > 0);
+  await sleep(5);
+}
+
+/** The marks that have reached the server, in their order. */
+const marksOf = (server) => server.requests.filter((name) => /^(Mark|Archive|Unarchive|Delete)/.test(name));
+
+check('marks made offline stay on the screen, and are sent in their order when the network is back', async (browser, server) => {
+  for (let n = 0; n < 5; n++) server.send();
+  const tab = browser.open();
+  const [list, archive] = [shown(tab), shown(tab, { state: 'ARCHIVED' })];
+  await until('shown', () => list.get().items.length === 5 && archive.get().status === 'ready');
+  await goOffline(tab, server);
+  const settled = [];
+  const marks = [
+    tab.store.markRead({ ids: ['i1'] }), tab.store.archive({ ids: ['i2'] }), tab.store.remove({ ids: ['i3'] }),
+    tab.store.markRead({ upTo: list.get().items[0].cursor }), tab.store.markUnread({ ids: ['i5'] }), tab.store.unarchive({ ids: ['i2'] }),
+  ];
+  marks.forEach((mark, place) => mark.finally(() => settled.push(place)));
+  const states = () => list.get().items.map(({ id, isRead }) => `${id} ${isRead ? 'read' : 'unread'}`).join();
+  const wanted = 'i5 unread,i4 read,i2 read,i1 read';
+  assert.equal(states(), wanted);
+  await sleep(60_000 * PACE);
+  assert.deepEqual([states(), settled, tab.store.overview.get().status], [wanted, [], 'offline'], 'they wait, and are shown');
+  assert.equal(server.items.every(({ isRead }) => !isRead), true);
+  server.requests.length = 0;
+  server.isAway = false;
+  tab.page.tell('online');
+  await Promise.all(marks);
+  assert.deepEqual(settled, [0, 1, 2, 3, 4, 5]);
+  assert.deepEqual(marksOf(server), ['MarkRead', 'ArchiveItems', 'DeleteItems', 'MarkRead', 'MarkUnread', 'UnarchiveItems']);
+  const has = server.items.map(({ id, isRead, isArchived }) => `${id} ${isRead} ${isArchived}`);
+  assert.deepEqual(has, ['i5 false false', 'i4 true false', 'i2 false false', 'i1 true false']);
+  await until('the answers', () => tab.store.overview.get().status === 'ready' && unread(tab) === 2);
+});
+
+check('marks that wait and do the same are sent as one, but not past another', async (browser, server) => {
+  for (let n = 0; n < 4; n++) server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 4);
+  await goOffline(tab, server);
+  const asked = [];
+  const marks = [tab.store.markRead({ ids: ['i1'] })];
+  await failed(server);
+  for (const id of ['i2', 'i3']) marks.push(tab.store.markRead({ ids: [id] }));
+  marks.push(tab.store.markUnread({ ids: ['i1'] }), tab.store.markRead({ ids: ['i4'] }));
+  server.instead = (name, { select }) => void (/^Mark/.test(name) && asked.push([name, select.ids.join()]));
+  server.isAway = false;
+  tab.page.tell('online');
+  await Promise.all(marks);
+  assert.deepEqual(asked, [['MarkRead', 'i1,i2,i3'], ['MarkUnread', 'i1'], ['MarkRead', 'i4']]);
+  await until('settled', () => unread(tab) === 1);
+});
+
+check('no more ids than the server takes are sent as one', async (browser, server) => {
+  const tab = browser.open();
+  await until('ready', () => tab.store.overview.get().status === 'ready');
+  await goOffline(tab, server);
+  const counts = [];
+  const ids = (from, count) => Array.from({ length: count }, (_, n) => `x${from + n}`);
+  const marks = [tab.store.markRead({ ids: ids(0, 600) })];
+  await failed(server);
+  for (const more of [ids(600, 400), ids(1000, 1)]) marks.push(tab.store.markRead({ ids: more }));
+  server.instead = (name, { select }) => void (name === 'MarkRead' && counts.push(select.ids.length));
+  server.isAway = false;
+  tab.page.tell('online');
+  await Promise.all(marks);
+  assert.deepEqual(counts, [1000, 1]);
+});
+
+check('a mark that the server refuses after it has waited is undone and thrown, and those behind it are sent', async (browser, server) => {
+  for (let n = 0; n < 2; n++) server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 2);
+  await goOffline(tab, server);
+  const [refused, taken] = [tab.store.archive({ ids: ['i1'] }), tab.store.markRead({ ids: ['i2'] })];
+  assert.deepEqual(ids(list), ['i2']);
+  server.instead = (name) => name === 'ArchiveItems' && Response.json({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+  server.isAway = false;
+  tab.page.tell('online');
+  await assert.rejects(refused, { code: 'BAD_USER_INPUT' });
+  await taken;
+  await until('undone', () => ids(list).join() === 'i2,i1');
+  assert.equal(server.count('ArchiveItems') >= 1, true);
+});
+
+check('what another device has done meanwhile is what the server says in the end', async (browser, server) => {
+  for (let n = 0; n < 4; n++) server.send();
+  const tab = browser.open();
+  const [list, archive] = [shown(tab), shown(tab, { state: 'ARCHIVED' })];
+  await until('shown', () => list.get().items.length === 4 && archive.get().status === 'ready');
+  await goOffline(tab, server);
+  const marks = [
+    tab.store.markRead({ ids: ['i1'] }), tab.store.unarchive({ ids: ['i2'] }), tab.store.markRead({ upTo: list.get().items[1].cursor }),
+  ];
+  // The other device has deleted two and archived one, and something has come.
+  server.mark('remove', ['i1', 'i2']);
+  server.mark('archive', ['i4']);
+  server.send();
+  server.isAway = false;
+  tab.page.tell('online');
+  await Promise.all(marks);
+  await until('the server\'s', () => ids(list).join() === 'i5,i3' && ids(archive).join() === 'i4' && unread(tab) === 1);
+  assert.deepEqual(list.get().items.map(({ isRead }) => isRead), [false, true], 'what has come since is unread');
+});
+
+check('a busy server and a limit are waited for, as long as the server says', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 1);
+  const answers = [
+    new Response('<html>', { status: 503 }),
+    Response.json({ errors: [{ message: 'busy', extensions: { code: 'UNAVAILABLE' } }] }),
+    Response.json({ errors: [{ message: 'slow down', extensions: { code: 'RATE_LIMITED', retryAfter: 20 } }] }, { status: 429 }),
+  ];
+  const times = [];
+  server.instead = (name) => (name === 'MarkRead' && times.push(Date.now()) ? answers.shift() : undefined);
+  await tab.store.markRead({ ids: ['i1'] });
+  assert.equal(times.length, 4);
+  assert.ok(times[3] - times[2] >= 19_000, `${times[3] - times[2]} ms`);
+  assert.equal(server.items[0].isRead, true);
+});
+
+check('marks that wait try ever more seldom, and go on when nobody subscribes any more', async (browser, server) => {
+  server.send();
+  const tab = browser.open({ watched: false });
+  const leave = tab.store.inbox().subscribe(() => {});
+  await until('shown', () => tab.store.inbox().get().items.length === 1);
+  await goOffline(tab, server);
+  const mark = tab.store.markRead({ ids: ['i1'] });
+  leave();
+  await sleep(60_000 * PACE);
+  // At once, and after 2, 4, 8, 16 and 30 s, or half of that.
+  const tries = server.count('MarkRead');
+  assert.ok(tries >= 4 && tries <= 8, `${tries} tries in a minute`);
+  server.isAway = false;
+  await mark;
+  assert.equal(server.items[0].isRead, true);
+});
+
+check('marks that wait are never sent as another user', async (browser, server) => {
+  server.send();
+  let sub = 'ada';
+  let seconds = 5;
+  const tab = browser.open({ callback: () => token(sub, { seconds }) });
+  const list = shown(tab);
+  await until('shown', () => list.get().items.length === 1);
+  await goOffline(tab, server);
+  const mark = tab.store.markRead({ ids: ['i1'] });
+  mark.catch(() => {});
+  // Ada's token is over, and whoever is signed in now is ben.
+  [sub, seconds] = ['ben', 3600];
+  await sleep(6_000 * PACE);
+  server.requests.length = 0;
+  server.isAway = false;
+  tab.page.tell('online');
+  await assert.rejects(mark, { code: 'UNAUTHENTICATED' });
+  await until('ready', () => tab.store.overview.get().status === 'ready');
+  await sleep(60_000 * PACE);
+  assert.deepEqual(marksOf(server), []);
+});
+
+check('marks that wait are dropped at sign-out', async (browser, server) => {
+  server.send();
+  const tab = browser.open();
+  await until('ready', () => tab.store.overview.get().status === 'ready');
+  await goOffline(tab, server);
+  const marks = [tab.store.markRead({ ids: ['i1'] }), tab.store.archive({ ids: ['i1'] })];
+  tab.store.signOut();
+  for (const mark of marks) await assert.rejects(mark, { code: 'UNAUTHENTICATED' });
+  server.isAway = false;
+  server.requests.length = 0;
+  await sleep(60_000 * PACE);
+  assert.deepEqual(server.requests, []);
 });

@@ -5,7 +5,7 @@ import { render } from 'lit-html';
 import type { Item } from '../../client/src/index.ts';
 import { itemView, type ItemView } from './item.ts';
 
-type Shared = Omit<ItemView, 'item' | 'position' | 'isCurrent' | 'own'>;
+type Shared = Omit<ItemView, 'item' | 'isCurrent' | 'own'>;
 
 /** What each article was made of: with a long list, one that is made of the same takes no time. */
 const shown = new WeakMap<Element, unknown[]>();
@@ -44,7 +44,7 @@ export function showFeed(
     };
     for (const [name, value] of Object.entries(attributes))
       if (article.getAttribute(name) !== value) article.setAttribute(name, value);
-    render(itemView({ ...shared, item, position: index + 1, isCurrent, own: ownView }), article);
+    render(itemView({ ...shared, item, isCurrent, own: ownView }), article);
   });
 }
 
@@ -55,7 +55,7 @@ export function showFeed(
 export function moveInFeed({ target, key, ctrlKey }: KeyboardEvent, root: ShadowRoot, more: () => void): boolean {
   const articles = [...root.querySelectorAll('article')];
   const inside = (target as Element).closest('article');
-  const at = inside ? articles.indexOf(inside) : -1;
+  const at = articles.indexOf(inside!);
   const isOnArticle = target === inside;
   if (inside && ctrlKey && (key === 'Home' || key === 'End')) {
     root.querySelector<HTMLElement>(key === 'Home' ? '[aria-selected=true], .views button' : '.end')?.focus();
@@ -67,10 +67,11 @@ export function moveInFeed({ target, key, ctrlKey }: KeyboardEvent, root: Shadow
       : key === 'PageUp' || (isOnArticle && key === 'ArrowUp')
         ? -1
         : 0;
-  const to = by ? at + by : isOnArticle && key === 'Home' ? 0 : isOnArticle && key === 'End' ? articles.length - 1 : undefined;
-  if (to === undefined || articles.length === 0) return false;
-  if (to >= articles.length - 1) more();
-  const next = articles[Math.max(0, Math.min(to, articles.length - 1))]!;
+  const last = articles.length - 1;
+  const to = by ? at + by : isOnArticle ? ({ Home: 0, End: last } as Record<string, number>)[key] : undefined;
+  if (to === undefined || last < 0) return false;
+  if (to >= last) more();
+  const next = articles[Math.max(0, Math.min(to, last))]!;
   next.focus({ preventScroll: true });
   next.scrollIntoView({ block: 'nearest' });
   return true;

@@ -171,26 +171,26 @@ export class TidingsInbox extends StoreElement {
   #open = (item: Item, event: Event) => {
     // The middle button opens links elsewhere; the right one opens nothing.
     if (event.type === 'auxclick' && (event as MouseEvent).button !== 1) return;
-    if (!item.isRead) void this.#do(() => this.store!.markRead({ ids: [item.id] }));
+    if (!item.isRead) void this.#do(this.store!.markRead({ ids: [item.id] }));
     if (event.type !== 'click') return;
     if (!this.tell('open', { item })) event.preventDefault();
   };
 
-  #act = (item: Item, act: Act) => void this.#do(() => this.store![act]({ ids: [item.id] }), DONE[act]);
+  #act = (item: Item, act: Act) => void this.#do(this.store![act]({ ids: [item.id] }), DONE[act]);
 
   #markAll = () => {
     const [newest] = this.#state.items;
     if (!newest) return;
     // What comes while the button is pressed stays unread.
     const which: Which = { upTo: newest.cursor, ...(this.#types && { types: this.#types }) };
-    void this.#do(() => this.store!.markRead(which), 'read');
+    void this.#do(this.store!.markRead(which), 'read');
   };
 
-  /** Does something that the store undoes where it fails, and says how it went. */
-  async #do(what: () => Promise<void>, done?: Key) {
+  /** Says how a mark went, which the store undoes where the server refuses it. */
+  async #do(mark: Promise<void>, done?: Key) {
     this.#problem = undefined;
     try {
-      await what();
+      await mark;
       if (done) this.#say(this.language.say(done));
     } catch (error) {
       this.#problem = error as Problem;

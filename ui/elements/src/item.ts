@@ -13,8 +13,6 @@ export type Act = 'markRead' | 'markUnread' | 'archive' | 'unarchive' | 'remove'
 export interface ItemView {
   language: Language;
   item: Item;
-  /** From 1 on. */
-  position: number;
   /** Whether the focus is here, or would come here: its buttons are in the tab order. */
   isCurrent: boolean;
   now: number;
@@ -40,9 +38,9 @@ export function itemView(view: ItemView): TemplateResult {
           <time datetime=${item.createdAt} title=${language.full(item.createdAt)}>${language.ago(item.createdAt, view.now)}</time>
         </div>
         <div class="actions" part="actions">
-          ${item.isRead ? action(view, order, 'markUnread', 'markUnread', 'unread') : action(view, order, 'markRead', 'markRead', 'check')}
-          ${item.isArchived ? action(view, order, 'unarchive', 'unarchive', 'unarchive') : action(view, order, 'archive', 'archiveItem', 'archive')}
-          ${action(view, order, 'remove', 'remove', 'remove')}
+          ${item.isRead ? action(view, order, 'markUnread', 'unread') : action(view, order, 'markRead', 'check')}
+          ${item.isArchived ? action(view, order, 'unarchive', 'unarchive') : action(view, order, 'archive', 'archive', 'archiveItem')}
+          ${action(view, order, 'remove', 'remove')}
         </div>
       </div>
     </div>
@@ -58,7 +56,7 @@ function title({ item, open }: ItemView, order: number): TemplateResult {
     : html`<button class="open" type="button" tabindex=${order} @click=${clicked} dir="auto">${item.title}</button>`;
 }
 
-function action({ item, language, act }: ItemView, order: number, what: Act, key: Key, icon: keyof typeof SIGNS): TemplateResult {
+function action({ item, language, act }: ItemView, order: number, what: Act, icon: keyof typeof SIGNS, key: Key = what as Key): TemplateResult {
   const name = language.say(key);
   return html`<button type="button" class="icon" part="action" data-act=${what} tabindex=${order} aria-label=${name} title=${name}
     @click=${() => act(item, what)}>${sign(SIGNS[icon])}</button>`;

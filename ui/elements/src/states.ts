@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 
 import type { ListState, Problem } from '../../client/src/index.ts';
 import { sign, SIGNS } from './icons.ts';
-import type { Key, Language } from './texts.ts';
+import type { Language } from './texts.ts';
 
 export type View = 'inbox' | 'unread' | 'archive';
 
@@ -22,11 +22,14 @@ const EMPTY = { inbox: 'empty', unread: 'emptyUnread', archive: 'emptyArchive' }
 export function stateView({ state, view, problem, language, retry }: StateView): TemplateResult {
   const { status, items } = state;
   const wrong = status === 'offline' || status === 'refused' ? status : state.problem || problem ? 'failed' : undefined;
+  // Without a connection it tries again by itself, and without a token it is not for us to try.
+  const again =
+    wrong === 'failed' ? html`<button type="button" class="plain" @click=${retry}>${language.say('retry')}</button>` : nothing;
   if (items.length > 0) {
     // It is said where the user is looking, and by a screen reader.
     return html`<div role="status">${
       wrong
-        ? html`<div class="banner ${wrong}" part="banner">${language.say(wrong)}${again(wrong, language, retry)}</div>`
+        ? html`<div class="banner ${wrong}" part="banner">${language.say(wrong)}${again}</div>`
         : nothing
     }</div>`;
   }
@@ -36,17 +39,10 @@ export function stateView({ state, view, problem, language, retry }: StateView):
   }
   if (wrong) {
     return html`<div class="state" part="empty" role="status">${sign(wrong === 'offline' ? SIGNS.offline : ALERT)}
-      <p>${language.say(wrong)}</p>${again(wrong, language, retry)}</div>`;
+      <p>${language.say(wrong)}</p>${again}</div>`;
   }
   return html`<div class="state" part="empty" role="status"><slot name="empty">${sign(view === 'archive' ? SIGNS.archive : SIGNS.all)}
     <p>${language.say(EMPTY[view])}</p></slot></div>`;
 }
 
 const ALERT = 'M12 3a9 9 0 1 0 0 18 9 9 0 1 0 0-18m0 4.5v6m0 3v.01';
-
-/** Without a connection it tries again by itself, and without a token it is not for us to try. */
-function again(wrong: Key, language: Language, retry: () => void): TemplateResult | typeof nothing {
-  return wrong === 'failed'
-    ? html`<button type="button" class="plain" @click=${retry}>${language.say('retry')}</button>`
-    : nothing;
-}

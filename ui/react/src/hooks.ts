@@ -19,7 +19,10 @@ export function useOverview(): Overview {
   return useReadable(useTidings().overview, COUNTS);
 }
 
-/** Items change at once, numbers when the server has said them; a failure is undone, and thrown as `Problem`. */
+/**
+ * Items change at once, numbers when the server has said them. Without a connection a mark waits until there is one; what the server
+ * refuses is undone, and thrown as `Problem`.
+ */
 export interface Marks {
   markRead(which: Which): Promise<void>;
   markUnread(which: Which): Promise<void>;

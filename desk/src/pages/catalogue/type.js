@@ -18,7 +18,7 @@ const REST_MS = 250;
 const LINE = / \(line \d+\)/;
 
 const PATHS = ['code', 'title', 'group', 'icon', 'position', 'ttlSeconds', 'template.title', 'template.body', 'template.link'].map((path) => `input.${path}`);
-const NEW = { code: '', title: '', group: '', icon: '', position: 0, readPolicy: 'MANUAL', mandatory: false, ttlSeconds: '', template: null, delivery: [], ui: null };
+const NEW = { code: '', title: '', group: '', icon: '', position: 0, readPolicy: 'MANUAL', mandatory: false, usersMaySend: false, ttlSeconds: '', template: null, delivery: [], ui: null };
 
 class Type extends Page {
   constructor() {
@@ -110,6 +110,7 @@ class Type extends Page {
       <div class="pair">${field('position', 'Position', { type: 'number' })}${field('ttlSeconds', 'Expires after seconds', { type: 'number', min: 1, hint: 'Empty: by the server’s retention.' })}</div>
       ${select({ name: 'type-readPolicy', label: 'Items are read', value: of.readPolicy, set: set('readPolicy'), options: [['MANUAL', 'one by one, or all at once'], ['AUTO', 'by looking at the list']] })}
       ${check({ name: 'type-mandatory', label: 'Nobody can switch it off', value: of.mandatory, set: set('mandatory') })}
+      ${check({ name: 'type-usersMaySend', label: 'Users may send messages of it to each other', value: of.usersMaySend, set: set('usersMaySend'), hint: 'Where the server lets them; never together with the one above.' })}
       ${of.delivery.length > 0 ? html`<p class="muted">Leaves the inbox by ${of.delivery.map(({ channel }) => word(channel)).join(', ')}; its rules of delivery stay as they are.</p>` : nothing}`;
   }
 
@@ -128,10 +129,10 @@ class Type extends Page {
   }
 
   get input() {
-    const { code, title, group, icon, position, readPolicy, mandatory, ttlSeconds, template, delivery, ui } = this.of;
+    const { code, title, group, icon, position, readPolicy, mandatory, usersMaySend, ttlSeconds, template, delivery, ui } = this.of;
     const given = (value) => String(value ?? '').trim() || undefined;
     return {
-      code: code.trim(), title: title.trim(), group: given(group), icon: given(icon), position: Number(position) || 0, readPolicy, mandatory,
+      code: code.trim(), title: title.trim(), group: given(group), icon: given(icon), position: Number(position) || 0, readPolicy, mandatory, usersMaySend,
       ttlSeconds: given(ttlSeconds) && Number(ttlSeconds), ui: ui ?? undefined,
       template: template ? { title: template.title, body: given(template.body) && template.body, link: given(template.link) && template.link.trim() } : undefined,
       delivery: delivery.map((rule) => (rule.digest ? { ...rule, delaySeconds: undefined } : rule)),

@@ -24,7 +24,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- fail "existingSecret is not set: name a Secret with TIDINGS_SECRET (openssl rand -hex 32) and, but for sqlite, DATABASE_URL" }}
 {{- end }}
 {{- range $name, $_ := .Values.settings }}
-{{- if has $name (list "DATABASE_URL" "REDIS_URL" "TIDINGS_DIRECT_URL" "TIDINGS_KEY" "TIDINGS_PREVIOUS_KEY" "TIDINGS_PREVIOUS_SECRET" "TIDINGS_SECRET") }}
+{{- if has $name (list "DATABASE_URL" "OTEL_EXPORTER_OTLP_ENDPOINT" "REDIS_URL" "TIDINGS_DIRECT_URL" "TIDINGS_JWKS" "TIDINGS_KEY" "TIDINGS_OIDC_CLIENT_SECRET" "TIDINGS_PREVIOUS_KEY" "TIDINGS_PREVIOUS_SECRET" "TIDINGS_SECRET") }}
 {{- fail (printf "settings.%s is a secret: put it into the Secret %s" $name $.Values.existingSecret) }}
 {{- else if has $name (list "TIDINGS_ADMIN_LISTEN" "TIDINGS_LISTEN") }}
 {{- fail (printf "settings.%s is set by the chart" $name) }}

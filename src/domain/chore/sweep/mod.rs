@@ -11,7 +11,7 @@ use entity::prelude::*;
 use entity::read_mark::{self, Entity as ReadMark};
 use entity::recipient::{self, Entity as Recipient};
 use entity::tenant::{Column, Entity as Head};
-use entity::{amendment, publication, tally_hour};
+use entity::{amendment, gap, publication, tally_hour};
 use futures_util::future::BoxFuture;
 
 use self::statement::{Looked, delete_old, with_something_old};
@@ -20,7 +20,7 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::action;
 use crate::domain::tenant::{self, Failures, Tenant};
-use crate::domain::{audit, channel, lane, tally, user, view, webhook};
+use crate::domain::{audit, channel, ended_session, lane, tally, user, view, webhook};
 use crate::error::{Error, Result};
 
 /// Rows of one transaction.
@@ -72,12 +72,18 @@ async fn swept(app: &App) -> Result<Swept> {
     let old = Old { published: now - app.config.retention_millis(), expired: now - CLOCKS };
     // Of what is old, nothing is counted any more from here on.
     tally::settle_all(app).await?;
+    ended_session::sweep(app, old.expired).await?;
     let mut swept = Swept::default();
     let tenants = Head::find().select_only().column(Column::Id).order_by_asc(Column::Id).into_tuple::<TenantId>();
     let mut failures = Failures::default();
     for tenant in tenants.all(&app.db.read).await? {
         failures.note(app, tenant, sweep_tenant(app, tenant, old, &mut swept).await);
     }
+    // No cursor that is still taken lies before what is kept, and so none within.
+    transaction!(app.db, |txn| {
+        let gaps = gap::Entity::delete_many().filter(gap::Column::CreatedAt.lt(old.published));
+        Ok(gaps.exec(txn).await?)
+    })?;
     loop {
         let views = view::sweep(app).await?;
         swept.views += views;

@@ -30,8 +30,6 @@ pub struct Digest<'a> {
     pub user: UserId,
     pub address: &'a str,
     pub locale: Option<&'a str>,
-    /// The hour.
-    pub at: Millis,
     /// The newest of them, newest first.
     pub items: Vec<&'a Content>,
     /// How many there are.
@@ -119,7 +117,6 @@ impl Shelf {
             user: reader.user_id,
             address: &reader.address,
             locale: reader.locale.as_deref(),
-            at: of.happened_at,
             items: shown.iter().map(|(_, content)| *content).collect(),
             many: usize::try_from(newest.many).unwrap_or_default().saturating_sub(gone),
         })

@@ -8,6 +8,7 @@ use entity::{columns, numbers};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Sql;
+use crate::domain::probe;
 use crate::domain::tenant::Tenant;
 use crate::model::contents::Edition;
 
@@ -62,8 +63,7 @@ pub fn push_content_joins(sql: &mut Sql) {
 
 /// Adds the notification `n`, its sender `s` and its action `a` to the item `i`: three probes of unique keys.
 pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
-    sql.push(" LEFT JOIN notification n ON n.tenant_id = ").bind(tenant.id);
-    sql.push(" AND n.seq = i.seq");
+    probe::push_at(sql, " LEFT JOIN", tenant, "i.seq");
     push_content_joins(sql);
 }
 
@@ -73,7 +73,12 @@ pub fn some(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Sql {
     sql.push("SELECT ").columns::<Whole>();
     sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
     push_joins(&mut sql, tenant);
-    sql.push(" WHERE u.tenant_id = ").bind(tenant.id).push(" AND u.id = ").bind(user).push(" AND i.seq").among(seqs);
+    sql.push(" WHERE u.tenant_id + 0 = ")
+        .bind(tenant.id)
+        .push(" AND u.id = ")
+        .bind(user)
+        .push(" AND i.seq")
+        .among(seqs);
     sql.push(" AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at > ").bind(app.now()).push(")");
     sql
 }

@@ -13,6 +13,7 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::inbox::page::push_target;
 use crate::domain::inbox::shelf::{Part, State, push_range};
+use crate::domain::probe;
 use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::model::channel::Target;
@@ -97,7 +98,7 @@ pub fn concerned(
     let mut sql = Sql::new(db);
     sql.push("SELECT i.seq FROM inbox_item i");
     if let Some(target) = target {
-        sql.push(" JOIN notification n ON n.tenant_id = ").bind(tenant.id).push(" AND n.seq = i.seq");
+        probe::push_at(&mut sql, " JOIN", tenant, "i.seq");
         push_target(&mut sql, "n", target);
     }
     sql.push(" WHERE ");
@@ -144,7 +145,7 @@ pub struct Raised {
 pub fn raise(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
     let push_free = |sql: &mut Sql| {
-        sql.push("u.id").among(users).push(" AND u.tenant_id = ").bind(tenant.id);
+        sql.push("u.id").among(users).push(" AND u.tenant_id + 0 = ").bind(tenant.id);
         sql.push(" AND u.cursor_seq >= (SELECT t.amended_seq FROM tenant t WHERE t.id = ").bind(tenant.id).push(")");
     };
     match sql.backend() {

@@ -18,6 +18,7 @@ use crate::domain::channel::Target;
 use crate::domain::inbox::item::{self, Item, Own};
 use crate::domain::inbox::shelf::{Place, push_range, push_shown, ranges};
 use crate::domain::inbox::standing::{self, Reach, Standing, push_stamp};
+use crate::domain::probe;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::contents::Edition;
@@ -240,11 +241,10 @@ fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Mill
 }
 
 /// Adds that the notification of the item `i` is one of those that are asked for: a probe of `notification_seq`.
-///
-/// Not a join, in which PostgreSQL without statistics reads all that the tenant has sent for each item.
 fn push_looked_up(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     let Filter { kinds, target, action, sender, .. } = filter;
-    sql.push("(SELECT f.seq FROM notification f WHERE f.tenant_id = ").bind(tenant.id).push(" AND f.seq = i.seq");
+    sql.push("(");
+    probe::push_begin(sql, "seq", tenant, "i.seq");
     if let Some(kinds) = kinds {
         let kinds: BTreeSet<Kind> = kinds.iter().copied().collect();
         sql.push(" AND f.kind").among(&Vec::from_iter(kinds));
@@ -253,13 +253,14 @@ fn push_looked_up(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
         push_target(sql, "f", target);
     }
     if let Some(action) = action {
-        sql.push(" AND f.action_id = (SELECT c.id FROM action c WHERE c.tenant_id = ").bind(tenant.id);
-        sql.push(" AND c.code = ").bind(action.clone()).push(")");
+        sql.push(" AND f.action_id = ");
+        probe::push_id(sql, tenant, "action", "code", action);
     }
     if let Some(sender) = sender {
-        sql.push(" AND f.sender_id = (SELECT c.id FROM users c WHERE c.tenant_id = ").bind(tenant.id);
-        sql.push(" AND c.external_id = ").bind(sender.clone()).push(")");
+        sql.push(" AND f.sender_id = ");
+        probe::push_id(sql, tenant, "users", "external_id", sender);
     }
+    probe::push_end(sql);
     sql.push(") IS NOT NULL");
 }
 

@@ -107,12 +107,22 @@ pub async fn nearby(txn: &Transaction, tenant: &Tenant, user: UserId, now: Milli
     Ok(Some((pulled.end, head.catalogue_version)))
 }
 
-/// Locks the users' rows until the transaction ends, and returns the end of the log and to how many channels each of them listens; their
-/// inboxes stay where they are. `Error::Erased` where one of them is no user any more.
-pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, HashMap<UserId, i64>)> {
+/// Users whose rows are locked, and what was so then.
+pub struct LockedUsers {
+    /// The end of the log.
+    pub end: Seq,
+    pub catalogue_version: i64,
+    /// To how many channels each of them listens.
+    pub subscription_counts: HashMap<UserId, i64>,
+}
+
+/// Locks the users' rows until the transaction ends; their inboxes stay where they are. `Error::Erased` where one of them is no user any
+/// more.
+pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<LockedUsers> {
     let (locked, head) = lock(txn, tenant, users, Held::Awaited).await?;
     all_found(txn, tenant, &missing(users, &locked)).await?;
-    Ok((head.end, locked.into_iter().map(|of| (of.user, of.subscription_count)).collect()))
+    let subscription_counts = locked.into_iter().map(|of| (of.user, of.subscription_count)).collect();
+    Ok(LockedUsers { end: head.end, catalogue_version: head.catalogue_version, subscription_counts })
 }
 
 async fn all_found(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Result<()> {

@@ -67,7 +67,7 @@ pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: 
     }
     sql.push(" FROM users u WHERE u.id")
         .among(users)
-        .push(" AND u.tenant_id = ")
+        .push(" AND u.tenant_id + 0 = ")
         .bind(tenant.id)
         .push(" ORDER BY u.id");
     match held {
@@ -89,7 +89,7 @@ pub struct Gap {
 pub fn gaps(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT u.id, t.last_seq - u.cursor_seq AS behind, t.catalogue_version FROM users u ");
-    sql.push("JOIN tenant t ON t.id = u.tenant_id WHERE t.id = ").bind(tenant.id).push(" AND u.id").among(users);
+    sql.push("JOIN tenant t ON t.id = u.tenant_id + 0 WHERE t.id = ").bind(tenant.id).push(" AND u.id").among(users);
     sql
 }
 

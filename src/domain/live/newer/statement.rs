@@ -6,6 +6,7 @@ use entity::ids::{Seq, TypeId, UserId};
 use crate::app::App;
 use crate::database::Sql;
 use crate::domain::inbox::item::{Own, Telling, push_content_joins};
+use crate::domain::probe;
 use crate::domain::tenant::Tenant;
 
 /// Which items.
@@ -49,8 +50,9 @@ columns! {
 pub fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Sql {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").columns::<(Place, Telling)>();
-    sql.push(" FROM notification n JOIN tenant t ON t.id = n.tenant_id");
+    sql.push(" FROM ");
+    probe::push_these(&mut sql, tenant, seqs);
+    sql.push(" JOIN tenant t ON t.id = n.tenant_id");
     push_content_joins(&mut sql);
-    sql.push(" WHERE n.tenant_id = ").bind(tenant.id).push(" AND n.seq").among(seqs);
     sql
 }

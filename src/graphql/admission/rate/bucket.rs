@@ -49,15 +49,32 @@ impl Bucket {
     /// Takes so much, at most a full bucket; returns the parts that are missing for that, and takes nothing then. Less than nothing is
     /// given back.
     pub fn take(&mut self, of: Allowance, things: i64, now: Millis) -> i64 {
-        let passed = now.saturating_sub(self.looked_at).max(0);
-        self.left = self.left.saturating_add(passed.saturating_mul(of.many.into())).min(of.full());
-        self.looked_at = self.looked_at.max(now);
+        self.fill(of, now);
         let asked = things.saturating_mul(of.millis).min(of.full());
         if asked > self.left {
             return asked - self.left;
         }
         self.left = (self.left - asked).min(of.full());
         0
+    }
+
+    /// Takes what was used already, though the bucket may have less; returns the parts that it lacks now.
+    pub fn spend(&mut self, of: Allowance, things: i64, now: Millis) -> i64 {
+        self.fill(of, now);
+        self.left = self.left.saturating_sub(things.saturating_mul(of.millis)).min(of.full());
+        (-self.left).max(0)
+    }
+
+    /// Whether all that is allowed is there.
+    pub fn is_full(&mut self, of: Allowance, now: Millis) -> bool {
+        self.fill(of, now);
+        self.left == of.full()
+    }
+
+    fn fill(&mut self, of: Allowance, now: Millis) {
+        let passed = now.saturating_sub(self.looked_at).max(0);
+        self.left = self.left.saturating_add(passed.saturating_mul(of.many.into())).min(of.full());
+        self.looked_at = self.looked_at.max(now);
     }
 }
 
@@ -70,6 +87,18 @@ mod tests {
             0 => None,
             missing => Some(Allowance::a_minute(60).seconds(missing)),
         }
+    }
+
+    #[test]
+    fn what_is_used_already_is_owed() {
+        let (of, mut bucket) = (Allowance::a_minute(60), Bucket::full(Allowance::a_minute(60), 0));
+        assert_eq!(bucket.spend(of, 60, 0), 0);
+        let missing = bucket.spend(of, 30, 0);
+        assert_eq!(of.seconds(missing), 30);
+        assert!(bucket.spend(of, 0, 29_000) > 0 && bucket.spend(of, 0, 30_000) == 0);
+        assert!(!bucket.is_full(of, 89_999) && bucket.is_full(of, 90_000));
+        assert_eq!(bucket.spend(of, -1000, 90_000), 0, "what was reserved in vain comes back");
+        assert!(bucket.is_full(of, 90_000));
     }
 
     #[test]

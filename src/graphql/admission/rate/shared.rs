@@ -14,6 +14,7 @@ use redis::{Client, RedisError, Script};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
+use super::Route;
 use super::bucket::Allowance;
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -24,6 +25,9 @@ use crate::graphql::viewer::Who;
 pub enum What {
     Operations,
     Made,
+    Network(Route),
+    Link,
+    Route(Route),
 }
 
 pub type Whose = (What, Who);

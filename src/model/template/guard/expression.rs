@@ -4,8 +4,8 @@ use minijinja::machinery::Token;
 
 use super::super::filters::{FILTERS, TESTS};
 use super::super::flaw::Flaw;
-use super::super::marks::{COUNTED, FACTOR, INDEXED, SUMMAND};
-use super::Reader;
+use super::super::marks::{COUNTED, EQUATED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
+use super::{Printing, Reader};
 
 /// The most operators, filters, tests and steps into a value (`.name`, `[0]`) from one opening brace to the closing one.
 const OPERATORS: usize = 64;
@@ -22,6 +22,8 @@ const WORDS: [&str; 8] = ["and", "else", "if", "in", "is", "not", "or", "recursi
 enum Reading {
     /// At a glance: whether there is something, or as a number.
     Glance,
+    /// The same as `Whole`, but what is missing equals `none` and nothing else.
+    Equal,
     /// From one end to the other, whatever they are.
     Whole,
     /// The same, but for lists, which it would put together without reading them.
@@ -30,24 +32,35 @@ enum Reading {
     Factor,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     /// Whatever binds stronger than an operator that reads its operands whole is such an operator itself or makes numbers,
     /// so that it is enough to mark what stands next to it.
-    pub(super) fn expression(&mut self) -> Result<(), Flaw> {
+    pub(super) fn expression(&mut self) -> Result<Printing, Flaw> {
         let mut before = Reading::Glance;
+        let mut printing = Printing { is_whole: self.is_at_word("not"), ..Printing::default() };
         loop {
             let from = self.operand()?;
             let to = self.end();
+            printing.joins.extend(self.joined_at);
+            match self.peek() {
+                Some(Token::Tilde) => printing.tildes.push(self.begin()),
+                Some(Token::Plus | Token::Minus | Token::Ident(_)) => printing.is_whole = true,
+                Some(Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte) => {
+                    printing.is_whole = true;
+                }
+                _ => {}
+            }
             let after = self.operator()?;
             match before.max(after.unwrap_or(Reading::Glance)) {
                 Reading::Glance => {}
+                Reading::Equal => self.mark(from, to, EQUATED),
                 Reading::Whole => self.mark(from, to, COUNTED),
                 Reading::Sum => self.mark(from, to, SUMMAND),
                 Reading::Factor => self.mark(from, to, FACTOR),
             }
             match after {
                 Some(after) => before = after,
-                None => return Ok(()),
+                None => return Ok(printing),
             }
         }
     }
@@ -72,10 +85,8 @@ impl Reader<'_> {
             Some(
                 Token::Ident("and" | "or" | "if" | "else") | Token::Minus | Token::Div | Token::FloorDiv | Token::Mod,
             ) => Reading::Glance,
-            Some(Token::Ident("in") | Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte) => {
-                Reading::Whole
-            }
-            Some(Token::Tilde) => Reading::Whole,
+            Some(Token::Eq | Token::Ne) => Reading::Equal,
+            Some(Token::Ident("in") | Token::Gt | Token::Gte | Token::Lt | Token::Lte | Token::Tilde) => Reading::Whole,
             Some(Token::Plus) => Reading::Sum,
             Some(Token::Ident("not")) => {
                 self.next();
@@ -107,12 +118,23 @@ impl Reader<'_> {
     }
 
     fn value(&mut self) -> Result<(), Flaw> {
+        let from = self.begin();
         match self.next() {
+            Some(Token::Ident("none" | "None")) => {
+                self.mark(from, self.end(), MISSING);
+                Ok(())
+            }
             Some(Token::Ident(name)) if !WORDS.contains(name) => {
                 self.names.insert((*name).to_owned());
                 Ok(())
             }
-            Some(Token::Str(_) | Token::String(_) | Token::Int(_) | Token::Int128(_) | Token::Float(_)) => Ok(()),
+            Some(Token::Str(_) | Token::String(_)) => {
+                if self.marks_literals {
+                    self.mark(from, self.end(), LITERAL);
+                }
+                Ok(())
+            }
+            Some(Token::Int(_) | Token::Int128(_) | Token::Float(_)) => Ok(()),
             Some(Token::ParenOpen) => self.list(&Token::ParenClose),
             Some(Token::BracketOpen) => self.list(&Token::BracketClose),
             Some(Token::BraceOpen) => self.list(&Token::BraceClose),
@@ -152,26 +174,30 @@ impl Reader<'_> {
     }
 
     fn filters_and_tests(&mut self) -> Result<(), Flaw> {
+        let mut joined_at = None;
         loop {
             if self.skip(&Token::Pipe) {
-                self.named(&FILTERS, "filter")?;
+                let name = self.named(&FILTERS, "filter")?;
+                joined_at = (name == "join").then(|| self.end());
                 self.arguments()?;
             } else if self.skip_word("is") {
+                joined_at = None;
                 self.skip_word("not");
                 self.named(&TESTS, "test")?;
                 self.no_bare_argument()?;
                 self.arguments()?;
             } else {
+                self.joined_at = joined_at;
                 return Ok(());
             }
             self.one_more()?;
         }
     }
 
-    fn named(&mut self, known: &[&str], what: &str) -> Result<(), Flaw> {
+    fn named(&mut self, known: &[&str], what: &str) -> Result<&'t str, Flaw> {
         let name = self.word()?;
         if known.contains(&name) {
-            return Ok(());
+            return Ok(name);
         }
         Err(self.refused("not allowed", format!("the {what} {name:?}")))
     }

@@ -13,6 +13,10 @@ use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
 use super::flaw::Flaw;
+use super::marks::PRINTED;
+
+/// Stands in the place of a `~` between values that are printed: each is printed by itself.
+const SEPARATE: &str = " }}{{ ";
 
 /// The most tokens: names, values and signs in braces, and texts between braces.
 const TOKENS: usize = 1000;
@@ -46,6 +50,8 @@ pub fn guarded(source: &str) -> Result<Guarded, Flaw> {
         blocks: Vec::new(),
         marks: Vec::new(),
         names: BTreeSet::new(),
+        marks_literals: false,
+        joined_at: None,
     };
     while let Some(token) = reader.next() {
         match token {
@@ -76,15 +82,27 @@ fn tokens(source: &str) -> Result<Vec<(Token<'_>, Span)>, Flaw> {
 
 /// The source with marks in it.
 fn with(source: &str, mut marks: Vec<(usize, &str)>) -> String {
-    marks.sort_by_key(|(at, _)| *at);
+    // What goes on with a name stands before what ends its operand.
+    marks.sort_by_key(|(at, mark)| (*at, *mark != PRINTED));
     let mut marked = String::with_capacity(source.len() + marks.iter().map(|(_, mark)| mark.len()).sum::<usize>());
     let mut from = 0;
     for (at, mark) in marks {
         marked.push_str(&source[from..at]);
         marked.push_str(mark);
-        from = at;
+        from = if mark == SEPARATE { at + "~".len() } else { at };
     }
     marked + &source[from..]
+}
+
+/// What an expression is made of, for when it is printed.
+#[derive(Debug, Default)]
+struct Printing {
+    /// Where its operators `~` begin.
+    pub tildes: Vec<usize>,
+    /// Where the names of filters `join` end that make what is printed.
+    pub joins: Vec<usize>,
+    /// Whether an operator makes one value of all of it, as those do that bind less than `~`.
+    pub is_whole: bool,
 }
 
 /// Reads tokens, from left to right.
@@ -105,6 +123,10 @@ struct Reader<'t> {
     /// What is to be put into the source, and where.
     marks: Vec<(usize, &'static str)>,
     names: BTreeSet<String>,
+    /// Whether texts that are written in it may be printed.
+    marks_literals: bool,
+    /// Where the name of the last filter of the last operand ends, where that is `join`.
+    joined_at: Option<usize>,
 }
 
 /// An open block.
@@ -122,18 +144,24 @@ enum Kind {
 
 impl<'t> Reader<'t> {
     fn print(&mut self) -> Result<(), Flaw> {
-        (self.operators, self.indexes) = (0, 0);
-        self.expression()?;
+        (self.operators, self.indexes, self.marks_literals) = (0, 0, true);
+        let Printing { tildes, joins, is_whole } = self.expression()?;
+        if !is_whole {
+            self.marks.extend(tildes.into_iter().map(|at| (at, SEPARATE)));
+            self.marks.extend(joins.into_iter().map(|at| (at, PRINTED)));
+        }
         self.expect(&Token::VariableEnd)
     }
 
     fn block(&mut self) -> Result<(), Flaw> {
         (self.operators, self.indexes) = (0, 0);
-        match self.word()? {
-            "if" => self.open(Kind::If)?.expression(),
-            "elif" => self.open_elif()?.expression(),
-            "for" => self.open(Kind::Loop)?.entries()?.expression(),
-            "set" => self.variable()?.expression(),
+        let word = self.word()?;
+        self.marks_literals = matches!(word, "for" | "set");
+        match word {
+            "if" => self.open(Kind::If)?.expression().map(drop),
+            "elif" => self.open_elif()?.expression().map(drop),
+            "for" => self.open(Kind::Loop)?.entries()?.expression().map(drop),
+            "set" => self.variable()?.expression().map(drop),
             "else" => Ok(()),
             "endif" | "endfor" => {
                 self.blocks.pop();
@@ -213,8 +241,12 @@ impl<'t> Reader<'t> {
         self.peek().is_some_and(|next| discriminant(next) == discriminant(token))
     }
 
+    fn is_at_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Some(Token::Ident(next)) if *next == word)
+    }
+
     fn skip_word(&mut self, word: &str) -> bool {
-        let is_it = matches!(self.peek(), Some(Token::Ident(next)) if *next == word);
+        let is_it = self.is_at_word(word);
         self.at += usize::from(is_it);
         is_it
     }

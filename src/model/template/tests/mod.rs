@@ -100,7 +100,7 @@ fn texts_of_notifications_can_be_written() {
         ("{{ {'like': 'liked'}[action] }} {{ params.text is startingwith('nice') and not false }}", "liked True"),
         ("/search?q={{ params.text|urlencode }}", "/search?q=nice%20ONE"),
         ("{{ 9 is divisibleby(3) }} {{ 9 is divisibleby(0) }} {{ params.count is odd }}", "True False True"),
-        ("{{ -params.count ~ (1, 2) ~ [params.count, {'a': none}] ~ true }}", "-3(1, 2)[3, {'a': None}]True"),
+        ("{{ -params.count ~ (1, 2) ~ [params.count, {'a': 1}] ~ true }}", "-3(1, 2)[3, {'a': 1}]True"),
         ("{{ params.words == ['a', 'b', 'c'] and 'b' not in params.words or 1 < 2 < 3 }}", "True"),
     ] {
         assert_eq!(shown(source, &params), expected, "{source}");
@@ -158,4 +158,154 @@ fn a_text_is_as_long_as_one_that_is_sent() {
     assert_eq!(shown(Text::Body, "{{ params.text }}"), Some("é".repeat(ROOM / 2)));
     assert_eq!(shown(Text::Body, "{{ params.text }}."), None);
     assert_eq!(shown(Text::Link, "/{{ params.text }}"), None);
+}
+
+#[test]
+fn what_is_null_is_missing() {
+    let null = json!({ "name": null, "list": ["a", null], "map": { "x": null, "y": 1 }, "text": "nice" });
+    let missing = json!({ "list": ["a", null], "map": { "y": 1 }, "text": "nice" });
+    for source in [
+        "{{ params.name }}",
+        "{{ params.name|upper }}",
+        "{{ params.name|trim }}",
+        "{{ params.name|truncate(3) }}",
+        "{{ params.name|urlencode }}",
+        "{{ params.name|join(', ') }}",
+        "{{ params.name|int }}",
+        "{{ params.name|float }}",
+        "{{ params.name|length }}",
+        "{{ params.name|first }}",
+        "{{ params.name|default(none) }}",
+        "{{ params.text|replace('i', params.name) }}",
+        "{{ params.text ~ params.name }}",
+        "{{ 'by ' ~ (params.name ~ '!') }}",
+        "{{ 'by ' + params.name }}",
+        "{{ params.name + 1 }}",
+        "{{ [params.name] }}",
+        "{{ {'a': params.name} }}",
+        "{{ params.text if params.name else none }}",
+        "{{ none }}",
+        "{{ params.list }}",
+        "{{ params.list|last }}",
+        "{{ params.list[1] }}",
+        "{{ params.list|join }}",
+        "{% for entry in params.list %}{{ entry }}{% endfor %}",
+        "{% for letter in params.name %}x{% endfor %}",
+        "{{ params.name in 'abc' }}",
+        "{{ params.name is startingwith('x') }}",
+        "{% set name = params.name %}{{ name }}",
+    ] {
+        for params in [&null, &missing] {
+            assert!(matches!(outcome(source, params), Outcome::Failed(_)), "{source}: {}", outcome(source, params));
+        }
+    }
+    for (source, expected) in [
+        ("{{ params.name or 'none' }}", "none"),
+        ("{{ params.name|default('none') }}", "none"),
+        ("{{ params.name|d('none', true)|upper }}", "NONE"),
+        ("{{ params.name is defined }} {{ params.name is undefined }} {{ params.name is none }}", "False True True"),
+        ("{{ params.name == none }} {{ none != params.name }} {{ params.name == 'None' }}", "True False False"),
+        ("{{ params.name == params.other }} {{ 1 if params.name != 'x' }}", "True 1"),
+        ("{{ 'x' if params.name }}{{ 'y' if not params.name }}", "y"),
+        ("{{ params.list|length }} {{ params.list[0] }} {{ params.list[1]|default('-') }}", "2 a -"),
+        ("{{ params.map }} {{ params.map|length }} {{ params.map.x|default('-') }}", "{'y': 1} 1 -"),
+        ("{% for name, value in params.map|items %}{{ name }}{{ value }}{% endfor %}", "y1"),
+        ("{{ sender.avatarUrl or 'none' }} {{ sender.avatarUrl is defined }}", "none False"),
+    ] {
+        for params in [&null, &missing] {
+            assert_eq!(shown(source, params), expected, "{source}");
+        }
+    }
+    let nobody = Scene { sender: Json::Null, target: None, action: None, ..scene(&null) };
+    let rendered = |source| {
+        let source = Source { text: Text::Body, source };
+        Known::default().render(source, &nobody, &AtomicUsize::new(0)).map_err(|flaw| flaw.kind)
+    };
+    assert_eq!(rendered("{{ sender.name or target.id or action or 'nobody' }}").as_deref(), Ok("nobody"));
+    assert_eq!(rendered("{% if action == 'like' %}liked{% else %}{{ 'new' }}{% endif %}").as_deref(), Ok("new"));
+    assert_eq!(rendered("{{ sender is defined }}{{ target is none }}{{ 1 if sender }}").as_deref(), Ok("FalseTrue"));
+    for source in ["{{ sender }}", "{{ sender.name }}", "{{ target ~ '' }}", "{{ action }}", "{{ action|upper }}"] {
+        assert_eq!(rendered(source), Err("undefined value".into()), "{source}");
+    }
+}
+
+#[test]
+fn a_value_turns_nothing_around_it() {
+    let params = json!({
+        "ltr": "Ben", "rtl": "בן", "turn": "Mallory\u{202E}", "end": "M\u{2069}\u{202E}", "lines": "בן\u{202E}\nx",
+        "url": "https://shop.example/7", "id": "a\u{202E}b", "marks": "a\u{FDD1}\u{202E}\u{FDD0}b", "names": ["Ben", "בן"], "count": 5,
+    });
+    for (source, expected) in [
+        ("{{ params.ltr }} commented", "Ben commented"),
+        ("{{ params.rtl }} commented", "\u{2068}בן\u{2069} commented"),
+        ("{{ params.turn }} commented", "\u{2068}Mallory\u{202E}\u{202C}\u{2069} commented"),
+        ("{{ params.end }} commented", "\u{2068}M\u{202E}\u{202C}\u{2069} commented"),
+        ("{{ params.marks }} commented", "\u{2068}a\u{FFFD}\u{202E}\u{FFFD}b\u{202C}\u{2069} commented"),
+        ("{{ params.ltr }} and {{ params.rtl }}", "\u{2068}Ben\u{2069} and \u{2068}בן\u{2069}"),
+        ("{{ params.ltr }} הגיב", "\u{2068}Ben\u{2069} הגיב"),
+        ("{{ params.rtl ~ ' likes ' ~ params.count }}", "\u{2068}בן\u{2069} likes \u{2068}5\u{2069}"),
+        ("{{params.rtl~'x'}}{{ {'a': 1}['a'] ~ -1 }}", "\u{2068}בן\u{2069}x\u{2068}1\u{2069}\u{2068}-1\u{2069}"),
+        ("{{ params.names|join(', ') }} like it", "\u{2068}Ben\u{2069}, \u{2068}בן\u{2069} like it"),
+        ("{{ params.names|join~'!' }}", "\u{2068}Ben\u{2069}\u{2068}בן\u{2069}!"),
+        ("{% for n in params.names %}{{ n }};{% endfor %}", "\u{2068}Ben\u{2069};\u{2068}בן\u{2069};"),
+        ("{{ 'one' if params.count == 1 else 'רבים' }}", "רבים"),
+        (
+            "{% set who = params.turn ~ ' commented' %}- {{ who }}",
+            "- \u{2068}Mallory\u{202E}\u{202C} commented\u{2069}",
+        ),
+        ("- {{ '{} commented'|replace('{}', params.turn) }}", "- \u{2068}Mallory\u{202E}\u{202C} commented\u{2069}"),
+        ("- {{ params.turn + ' commented' }}", "- \u{2068}Mallory\u{202E}\u{202C} commented\u{2069}"),
+        ("by {{ params.lines }}", "by \u{2068}בן\u{202E}\u{202C}\u{2069}\n\u{2068}x\u{2069}"),
+        ("{{ params.rtl }}", "בן"),
+        (" {{ params.turn }} ", "Mallory\u{202E}\u{202C}"),
+        ("a\u{202E}b\nc", "a\u{202E}b\u{202C}\nc"),
+        ("\u{202B}{{ params.ltr }}\u{202C} x", "\u{202B}\u{2068}Ben\u{2069}\u{202C} x"),
+        ("א: {{ params.url }}, /o/{{ params.count }}", "א: https://shop.example/7, /o/\u{2068}5\u{2069}"),
+        (
+            "א: https://shop.example/{{ params.count }}/{{ params.ltr|urlencode }} {{ params.ltr }}",
+            "א: https://shop.example/5/Ben \u{2068}Ben\u{2069}",
+        ),
+    ] {
+        assert_eq!(shown(source, &params), expected, "{source}");
+    }
+    let in_form = |text: Text, source: &str| {
+        let rendered = Known::default().render(Source { text, source }, &scene(&params), &AtomicUsize::new(0));
+        text.shown(&rendered.unwrap())
+    };
+    assert_eq!(in_form(Text::Link, "/u/{{ params.id }}").unwrap(), "/u/a\u{202E}b");
+    assert_eq!(in_form(Text::Link, "{{ '/u/' ~ params.id|urlencode }}").unwrap(), "/u/a%E2%80%AEb");
+    assert_eq!(
+        in_form(
+            Text::LetterHtml,
+            "<a title='>' href=\"/u/{{ params.rtl }}\"><b>{{ params.ltr }}</b> א</a><!-- ' --> {{ '<' ~ params.count }}"
+        ),
+        Some("<a title='>' href=\"/u/בן\"><b>\u{2068}Ben\u{2069}</b> א</a><!-- ' --> &lt;\u{2068}5\u{2069}".into())
+    );
+    assert_eq!(
+        in_form(Text::Title, "a\n {{ params.lines }}\u{2028}\0b").unwrap(),
+        "a  \u{2068}בן\u{202E} x\u{202C}\u{2069} b"
+    );
+    assert_eq!(in_form(Text::Title, "{{ params.turn|replace('Mallory', '\u{200B}') }}"), None);
+    assert_eq!(in_form(Text::Body, "a\r\nb\u{2028}c\u{1}").unwrap(), "a\r\nb\nc");
+}
+
+#[test]
+fn texts_are_cut_where_people_see_a_character_end() {
+    let family = "👨\u{200D}👩\u{200D}👧";
+    let params = json!({ "family": format!("{family}{family}"), "flags": "🇩🇪🇫🇷", "accent": "e\u{301}a\u{301}" });
+    for (source, expected) in [
+        ("{{ params.family|truncate(6) }}", format!("{family}…")),
+        ("{{ params.flags|truncate(3) }}", "🇩🇪…".into()),
+        ("{{ params.accent|truncate(3, '') }}", "e\u{301}".into()),
+        ("{{ params.family|first }}{{ params.flags|last }}", format!("{family}🇫🇷")),
+        ("{{ params.accent[0] }}{{ params.accent[-1] }}{{ params.flags.1 }}", "e\u{301}a\u{301}🇫🇷".into()),
+        ("{{ params.accent[9]|default('-') }}", "-".into()),
+    ] {
+        assert_eq!(shown(source, &params), expected, "{source}");
+    }
+    let title = |text: &str| Text::Title.shown(text).unwrap();
+    assert_eq!(title(&format!("{}{family}", "x".repeat(252))), format!("{}…", "x".repeat(252)));
+    assert_eq!(title(&format!("a{}", "\u{301}".repeat(300))), "…");
+    let long = title(&format!("x\u{2068}{}\u{2069}", "א".repeat(300)));
+    assert!(long.ends_with("\u{2069}…") && long.chars().count() == 256, "{long}");
 }

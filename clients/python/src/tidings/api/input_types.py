@@ -177,6 +177,8 @@ class MessageTypeInput(BaseModel):
     "At least 1. Counts for what is published afterwards."
     ui: Optional[Any] = None
     "For user interfaces, untouched; 4 KiB of JSON at most."
+    users_may_send: Optional[bool] = Field(alias="usersMaySend", default=False)
+    "Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).\nTheir links must be paths; what its template makes of `params` is theirs to choose, too. Not together with `mandatory`."
 
 
 class NotificationAudienceInput(BaseModel):
@@ -326,6 +328,8 @@ class SendAnnouncementInput(BaseModel):
     "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
     sender: Optional[str] = None
     "Who it is from, by the partner's own id; nobody where it is left out."
+    strict: bool = False
+    "True: refused with BAD_USER_INPUT while the type's template has flaws on it, as `previewNotification` shows them, which the error\nnames. False: sent in any case, and readers see what `content` gives in the place of what fails."
     type_: str = Field(alias="type")
     "Code of a message type."
 
@@ -345,6 +349,8 @@ class SendMessageInput(BaseModel):
     "Whom it is for, by the partner's own id."
     sender: Optional[str] = None
     "Who it is from, by the partner's own id: nobody where it is left out, and USER themselves."
+    strict: bool = False
+    "As in `SendAnnouncementInput`."
     type_: str = Field(alias="type")
     "Code of a message type."
 
@@ -375,6 +381,8 @@ class SendReminderInput(BaseModel):
     "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
     sender: Optional[str] = None
     "Who did it; they are never reminded of their own doing. Their followers are reminded too."
+    strict: bool = False
+    "As in `SendAnnouncementInput`."
     target: "TopicTargetInput"
     "To what it happened."
     type_: str = Field(alias="type")

@@ -1,0 +1,345 @@
+//! String literals that the parser reads otherwise than the specification does
+//! (<https://spec.graphql.org/September2025/#sec-String-Value>).
+//!
+//! At 8.0.0-rc.5, the newest version, the parser takes `\u{1F600}` and `\ud83d\ude00` for mistakes, keeps `\"""` in a block string as it
+//! stands, and leaves blanks of a common indentation in short lines. So such literals are read here: in the text that is parsed, a
+//! placeholder of the same lines and columns stands for each, and its value is put into the parsed document. Thus the positions of errors
+//! stay right, and no copy of the parser has to be kept.
+
+use std::ops::Range;
+use std::str::Chars;
+
+use async_graphql::parser::types::{Directive, DocumentOperations, ExecutableDocument, Selection, SelectionSet};
+use async_graphql::parser::{self, parse_query};
+use async_graphql::{Name, Pos, Positioned};
+use async_graphql_value::{ConstValue, Value};
+
+use crate::Refusal;
+
+/// From here on there are characters for private use, more than a document has literals.
+const PRIVATE: u32 = 0x10_0000;
+
+/// What begins and ends a block string.
+const BLOCK: &str = "\"\"\"";
+
+/// Parses a document whose literals at these places need to be read here.
+pub fn parse(text: &str, places: &[Range<usize>]) -> Result<ExecutableDocument, Refusal> {
+    if places.is_empty() {
+        return parse_query(text).map_err(refused);
+    }
+    let values = places.iter().map(|place| value(text, place)).collect::<Result<_, _>>()?;
+    let literals = Literals { mark: unused(text), values };
+    let mut document = parse_query(literals.hide(text, places)).map_err(refused)?;
+    literals.put(&mut document);
+    Ok(document)
+}
+
+fn refused(error: parser::Error) -> Refusal {
+    match error {
+        // The last line says what was expected; those before repeat the document.
+        parser::Error::Syntax { message, start, .. } => {
+            let expected = message.rsplit_once("= ").map(|(_, expected)| expected.trim());
+            Refusal::syntax(expected.filter(|text| text.starts_with("expected")).unwrap_or_default(), Some(start))
+        }
+        other => Refusal::invalid(other.to_string(), other.positions().next()),
+    }
+}
+
+/// A character that the text does not contain.
+fn unused(text: &str) -> char {
+    let mut private = (0xE000..=0xF8FF).filter_map(char::from_u32);
+    private.find(|mark| !text.contains(*mark)).unwrap_or('\u{10FFFF}')
+}
+
+/// Literals in the order in which they stand in a document.
+struct Literals {
+    /// What the placeholder of each begins with.
+    mark: char,
+    values: Vec<String>,
+}
+
+impl Literals {
+    /// The text with a placeholder for each literal, which ends where the literal does.
+    fn hide(&self, text: &str, places: &[Range<usize>]) -> String {
+        let mut hidden = String::with_capacity(text.len());
+        let mut at = 0;
+        for (number, place) in (PRIVATE..).zip(places) {
+            hidden.push_str(&text[at..place.start]);
+            let placeholder = ['"', self.mark, char::from_u32(number).unwrap_or(self.mark), '"'];
+            hidden.extend(placeholder);
+            let literal = &text[place.clone()];
+            let last = literal.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+            hidden.extend(literal[..last].chars().filter(|character| matches!(character, '\n' | '\r')));
+            let columns = literal[last..].chars().count();
+            let written = if last == 0 { placeholder.len() } else { 0 };
+            hidden.extend(std::iter::repeat_n(' ', columns.saturating_sub(written)));
+            at = place.end;
+        }
+        hidden.push_str(&text[at..]);
+        hidden
+    }
+
+    fn put(&self, document: &mut ExecutableDocument) {
+        let operations = match &mut document.operations {
+            DocumentOperations::Single(operation) => vec![operation],
+            DocumentOperations::Multiple(operations) => operations.values_mut().collect(),
+        };
+        for operation in operations {
+            for definition in &mut operation.node.variable_definitions {
+                self.directives(&mut definition.node.directives);
+                if let Some(value) = &mut definition.node.default_value {
+                    self.constant(&mut value.node);
+                }
+            }
+            self.directives(&mut operation.node.directives);
+            self.set(&mut operation.node.selection_set.node);
+        }
+        for fragment in document.fragments.values_mut() {
+            self.directives(&mut fragment.node.directives);
+            self.set(&mut fragment.node.selection_set.node);
+        }
+    }
+
+    fn set(&self, set: &mut SelectionSet) {
+        for selection in &mut set.items {
+            self.directives(selection.node.directives_mut());
+            match &mut selection.node {
+                Selection::Field(field) => {
+                    self.arguments(&mut field.node.arguments);
+                    self.set(&mut field.node.selection_set.node);
+                }
+                Selection::InlineFragment(fragment) => self.set(&mut fragment.node.selection_set.node),
+                Selection::FragmentSpread(_) => {}
+            }
+        }
+    }
+
+    fn directives(&self, directives: &mut [Positioned<Directive>]) {
+        for directive in directives {
+            self.arguments(&mut directive.node.arguments);
+        }
+    }
+
+    fn arguments(&self, arguments: &mut [(Positioned<Name>, Positioned<Value>)]) {
+        for (_, value) in arguments {
+            self.value(&mut value.node);
+        }
+    }
+
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::List(entries) => entries.iter_mut().for_each(|entry| self.value(entry)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            _ => {}
+        }
+    }
+
+    fn constant(&self, value: &mut ConstValue) {
+        match value {
+            ConstValue::String(text) => self.text(text),
+            ConstValue::List(entries) => entries.iter_mut().for_each(|entry| self.constant(entry)),
+            ConstValue::Object(fields) => fields.values_mut().for_each(|field| self.constant(field)),
+            _ => {}
+        }
+    }
+
+    fn text(&self, text: &mut String) {
+        let number = text.strip_prefix(self.mark).and_then(|rest| rest.chars().next());
+        let place = number.and_then(|number| usize::try_from(u32::from(number).checked_sub(PRIVATE)?).ok());
+        if let Some(value) = place.and_then(|place| self.values.get(place)) {
+            text.clone_from(value);
+        }
+    }
+}
+
+/// What a literal says.
+fn value(text: &str, place: &Range<usize>) -> Result<String, Refusal> {
+    let literal = &text[place.clone()];
+    match literal.strip_prefix(BLOCK).and_then(|rest| rest.strip_suffix(BLOCK)) {
+        Some(raw) => Ok(block(&raw.replace("\\\"\"\"", BLOCK))),
+        None => unescaped(&literal[1..literal.len() - 1])
+            .map_err(|Wrong { left, hint }| Refusal::syntax(hint, Some(position(&text[..place.end - 1 - left])))),
+    }
+}
+
+/// Where a text ends, as the parser counts.
+fn position(text: &str) -> Pos {
+    let line = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let last = text.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+    Pos { line, column: text[last..].chars().count() + 1 }
+}
+
+/// Without the indentation that all lines but the first have, and without blank lines at both ends
+/// (<https://spec.graphql.org/September2025/#BlockStringValue()>).
+fn block(raw: &str) -> String {
+    let blank = [' ', '\t'];
+    let lines = raw.split("\r\n").flat_map(|line| line.split(['\n', '\r']));
+    let mut lines: Vec<&str> = lines.collect();
+    let indents = lines.iter().skip(1).filter_map(|line| line.find(|character| !blank.contains(&character)));
+    let indent = indents.min().unwrap_or_default();
+    for line in lines.iter_mut().skip(1) {
+        *line = line.get(indent..).unwrap_or_default();
+    }
+    let has_words = |line: &&str| !line.trim_matches(blank).is_empty();
+    let first = lines.iter().position(has_words).unwrap_or(lines.len());
+    let end = lines.iter().rposition(has_words).map_or(first, |last| last + 1);
+    lines[first..end].join("\n")
+}
+
+/// An escape that is none, so many bytes before the end.
+struct Wrong {
+    left: usize,
+    hint: &'static str,
+}
+
+fn unescaped(raw: &str) -> Result<String, Wrong> {
+    let mut said = String::with_capacity(raw.len());
+    let mut rest = raw.chars();
+    loop {
+        let left = rest.as_str().len();
+        match rest.next() {
+            Some('\\') => said.push(escaped(&mut rest).map_err(|hint| Wrong { left, hint })?),
+            Some(other) => said.push(other),
+            None => return Ok(said),
+        }
+    }
+}
+
+/// The character that is written behind a backslash.
+fn escaped(rest: &mut Chars<'_>) -> Result<char, &'static str> {
+    Ok(match rest.next() {
+        Some(same @ ('"' | '\\' | '/')) => same,
+        Some('b') => '\u{8}',
+        Some('f') => '\u{c}',
+        Some('n') => '\n',
+        Some('r') => '\r',
+        Some('t') => '\t',
+        Some('u') => return unicode(rest),
+        _ => return Err("a backslash stands before one of \" \\ / b f n r t u"),
+    })
+}
+
+/// The character whose number is written behind `\u`: in braces, in four digits, or in two halves of four digits each.
+fn unicode(rest: &mut Chars<'_>) -> Result<char, &'static str> {
+    let none = "\\u{…} must have the number of a character, up to 10FFFF, and no half of one (D800 to DFFF)";
+    let half = "a character is written by half: \\uD800 to \\uDBFF and \\uDC00 to \\uDFFF stand together";
+    if let Some(braced) = rest.as_str().strip_prefix('{') {
+        let (digits, after) = braced.split_once('}').ok_or(none)?;
+        *rest = after.chars();
+        return hexadecimal(digits).and_then(char::from_u32).ok_or(none);
+    }
+    let digits = "\\u must have four hexadecimal digits, or more of them in braces";
+    let first = four(rest).ok_or(digits)?;
+    let code = match first {
+        0xD800..=0xDBFF => {
+            let mut behind = rest.as_str().strip_prefix("\\u").ok_or(half)?.chars();
+            let second = four(&mut behind).filter(|second| (0xDC00..=0xDFFF).contains(second)).ok_or(half)?;
+            *rest = behind;
+            0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)
+        }
+        other => other,
+    };
+    char::from_u32(code).ok_or(half)
+}
+
+fn four(rest: &mut Chars<'_>) -> Option<u32> {
+    let digits = rest.as_str().get(..4)?;
+    *rest = rest.as_str()[4..].chars();
+    hexadecimal(digits)
+}
+
+fn hexadecimal(digits: &str) -> Option<u32> {
+    let is_right = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = digits.trim_start_matches('0');
+    is_right.then(|| if digits.is_empty() { Ok(0) } else { u32::from_str_radix(digits, 16) })?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::scan;
+
+    fn argument(literal: &str) -> Result<String, String> {
+        let text = format!("{{ a(b: {literal}) }}");
+        let found = scan(&text).ok_or("it does not end")?;
+        let document = parse(&text, &found.literals).map_err(|refusal| refusal.response().errors[0].message.clone())?;
+        let DocumentOperations::Single(operation) = document.operations else { panic!("it has one operation") };
+        let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!("a field") };
+        let Value::String(text) = &field.node.arguments[0].1.node else { panic!("a string") };
+        Ok(text.clone())
+    }
+
+    #[test]
+    fn strings_say_what_the_specification_reads() {
+        for (literal, is) in [
+            (r#""\ud83d\ude00""#, "😀"),
+            (r#""\uD83D\uDE00!""#, "😀!"),
+            (r#""\u{1F600}""#, "😀"),
+            (r#""\u{00000000041}\u{0}\u0042""#, "A\0B"),
+            (r#""\u{22}\u{5c}\u{A}\n\/\b\f\r\t\"\\""#, "\"\\\n\n/\u{8}\u{c}\r\t\"\\"),
+            (r#""\\u{41}""#, "\\u{41}"),
+            (r#""é 日 \u00e9""#, "é 日 é"),
+            (r#""""#, ""),
+            (r#""""""""#, ""),
+            (r#""""a \""" b""""#, "a \"\"\" b"),
+            (r#""""\"""""""#, "\"\"\""),
+            ("\"\"\"\"a\" \\u{41} \\n\"\"\"", "\"a\" \\u{41} \\n"),
+            ("\"\"\"\n    a\n  \n      b\n\n    c\n  \"\"\"", "a\n\n  b\n\nc"),
+            ("\"\"\"  a\r\n\t\tb\r\t  c\"\"\"", "  a\nb\n c"),
+        ] {
+            assert_eq!(argument(literal).as_deref(), Ok(is), "{literal}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_character_is_named_with_its_place() {
+        for (literal, column, word) in [
+            (r#""ab\ud83d""#, 11, "by half"),
+            (r#""\ud83d\u0041""#, 9, "by half"),
+            (r#""\ude00\ud83d""#, 9, "by half"),
+            (r#""\ud83d\u{de00}""#, 9, "by half"),
+            (r#""é\u{d83d}\u{de00}""#, 10, "no half"),
+            (r#""\u{110000}""#, 9, "10FFFF"),
+            (r#""\u{fffffffffff}""#, 9, "10FFFF"),
+            (r#""\u{}""#, 9, "10FFFF"),
+            (r#""\u{+41}""#, 9, "10FFFF"),
+            (r#""\u{41""#, 9, "10FFFF"),
+            (r#""\u00+1""#, 9, "four hexadecimal digits"),
+            (r#""\u00é""#, 9, "four hexadecimal digits"),
+            (r#""\u0041\x""#, 15, "a backslash stands before"),
+        ] {
+            let refused = argument(literal).unwrap_err();
+            let place = format!("line 1, column {column}: ");
+            assert!(refused.contains(&place) && refused.contains(word), "{literal}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_stands_behind_a_literal_keeps_its_place() {
+        for literal in [r#""\u{1F600}""#, "\"\"\"é\n \\\"\"\"\r\n  b\"\"\"", r#""""""""#, r#""\u0041""#] {
+            let text = format!("{{ a(b: {literal} c: 1) }}");
+            let document = parse(&text, &scan(&text).unwrap().literals).unwrap();
+            let DocumentOperations::Single(operation) = document.operations else { panic!("it has one operation") };
+            let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!("a field") };
+            let behind = text.rfind("c: 1").unwrap();
+            assert_eq!(field.node.arguments[1].0.pos, position(&text[..behind]), "{literal}");
+        }
+    }
+
+    #[test]
+    fn literals_are_read_wherever_they_stand() {
+        let text = r#"query Q($a: [S] @d(x: "\u{62}") = ["\u{61}", {b: """\""""""}]) @d(x: ["\u{63}"]) {
+            f(x: {y: ["\u{64}"]}) @d(x: "\u{65}") { ...F @d(x: "\u{66}") ... @d(x: "\u{67}") { g(x: "\u{68}") } }
+        }
+        fragment F on T @d(x: "\u{69}") { h(x: "\u{6A}") }"#;
+        let found = scan(text).unwrap();
+        assert_eq!(found.literals.len(), 11);
+        let read = format!("{:?}", parse(text, &found.literals).unwrap());
+        for letter in 'a'..='j' {
+            assert!(read.contains(&format!("String(\"{letter}\")")), "{letter}: {read}");
+        }
+        assert!(read.contains(r#"String("\"\"\"")"#), "{read}");
+        assert!(!read.contains('\u{E000}'));
+    }
+}

@@ -1,0 +1,33 @@
+//! What users may subscribe to and whom they may follow by themselves: types of targets that are listed as open, and follows.
+
+use async_trait::async_trait;
+use sea_orm::DbErr;
+use sea_orm::sea_query::Table;
+
+use crate::dialect::{clustered, drop, number, primary, small, string};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        manager
+            .execute(
+                clustered(manager, "target_type")
+                    .col(number("tenant_id"))
+                    .col(string("code", 128))
+                    .col(small("subscription_policy"))
+                    .primary_key(&mut primary(&["tenant_id", "code"]))
+                    .take(),
+            )
+            .await?;
+        let mut column = small("follow_policy").default(0).take();
+        manager.execute(Table::alter().table("tenant").add_column(&mut column).take()).await
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        manager.execute(Table::alter().table("tenant").drop_column("follow_policy").take()).await?;
+        drop(manager, &["target_type"]).await
+    }
+}

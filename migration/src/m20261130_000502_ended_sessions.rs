@@ -1,0 +1,29 @@
+//! Sessions of the desk whose users have signed out before they were over.
+
+use async_trait::async_trait;
+use sea_orm::DbErr;
+
+use crate::dialect::{clustered, drop, index, number, primary, string};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        manager
+            .execute(
+                clustered(manager, "ended_session")
+                    .col(string("id", 64))
+                    .col(number("expires_at"))
+                    .primary_key(&mut primary(&["id"]))
+                    .take(),
+            )
+            .await?;
+        index(manager, "ended_session_expires_at", "ended_session", &["expires_at"]).await
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        drop(manager, &["ended_session"]).await
+    }
+}

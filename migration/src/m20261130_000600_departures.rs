@@ -1,0 +1,31 @@
+//! Who has stopped listening to a channel, until what was published before is counted.
+
+use async_trait::async_trait;
+use sea_orm::DbErr;
+
+use crate::dialect::{clustered, drop, number, primary};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        manager
+            .execute(
+                clustered(manager, "departure")
+                    .col(number("channel_id"))
+                    .col(number("user_id"))
+                    .col(number("since_seq"))
+                    .col(number("upto_seq"))
+                    .col(number("tenant_id"))
+                    .primary_key(&mut primary(&["channel_id", "user_id", "since_seq"]))
+                    .take(),
+            )
+            .await
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        drop(manager, &["departure"]).await
+    }
+}

@@ -1,0 +1,30 @@
+//! Where logs have gaps, since their numbers were raised after a failover or a restore: cursors within are of what was lost.
+
+use async_trait::async_trait;
+use sea_orm::DbErr;
+
+use crate::dialect::{clustered, drop, number, primary};
+use crate::migrator::{MigrationTrait, SchemaManager};
+
+pub struct Migration;
+
+#[async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        manager
+            .execute(
+                clustered(manager, "gap")
+                    .col(number("tenant_id"))
+                    .col(number("after_seq"))
+                    .col(number("upto_seq"))
+                    .col(number("created_at"))
+                    .primary_key(&mut primary(&["tenant_id", "upto_seq"]))
+                    .take(),
+            )
+            .await
+    }
+
+    async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        drop(manager, &["gap"]).await
+    }
+}

@@ -1,0 +1,69 @@
+//! Target types: which kinds of things users may subscribe to by themselves, and whether they may follow each other.
+
+use std::collections::BTreeMap;
+
+use entity::prelude::*;
+use entity::target_type::{Column, Entity as Type, SubscriptionPolicy};
+use entity::tenant;
+
+use super::version::raise_version;
+use crate::app::App;
+use crate::database::transaction;
+use crate::domain::tenant::Tenant;
+use crate::error::{Error, Result};
+use crate::model::check;
+
+/// The most target types of a tenant: the catalogue, which is kept in memory, holds them all.
+const TARGET_TYPES: i64 = 1000;
+
+/// A kind of targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetType {
+    pub code: String,
+    pub subscription_policy: SubscriptionPolicy,
+}
+
+/// Makes a target type or changes it. Subscriptions stay as they are.
+///
+/// `CONFLICT` beyond 1,000 target types.
+pub async fn save(app: &App, tenant: &Tenant, TargetType { code, subscription_policy }: &TargetType) -> Result<()> {
+    check::code("code", code)?;
+    transaction!(app.db, |txn| {
+        raise_version(txn, tenant, app.now()).await?;
+        let columns = [Column::TenantId, Column::Code, Column::SubscriptionPolicy];
+        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        let row = [tenant.id.into(), code.clone().into(), (*subscription_policy).into()];
+        insert(txn, columns, vec![row], existing).await?;
+        if Type::of_tenant(tenant.id).count_rows(txn).await? > TARGET_TYPES {
+            return Err(Error::Conflict(format!("a tenant has at most {TARGET_TYPES} target types")));
+        }
+        Ok(())
+    })
+}
+
+/// Takes a target type out of the catalogue, so that users cannot subscribe to its targets any more; subscriptions stay. False where
+/// there is none.
+pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
+    check::code("code", code)?;
+    transaction!(app.db, |txn| {
+        raise_version(txn, tenant, app.now()).await?;
+        let delete = Type::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));
+        Ok(delete.exec(txn).await?.rows_affected > 0)
+    })
+}
+
+/// Says whether users may follow others by themselves. Follows stay as they are.
+pub async fn save_follow_policy(app: &App, tenant: &Tenant, policy: SubscriptionPolicy) -> Result<()> {
+    transaction!(app.db, |txn| {
+        raise_version(txn, tenant, app.now()).await?;
+        let update = tenant::Entity::update_of_tenant(tenant.id);
+        update.col_expr(tenant::Column::FollowPolicy, Expr::val(policy)).exec(txn).await?;
+        Ok(())
+    })
+}
+
+/// All of a tenant's.
+pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, SubscriptionPolicy>> {
+    let types = Type::of_tenant(tenant.id).all(&app.db.read).await?;
+    Ok(types.into_iter().map(|of| (of.code, of.subscription_policy)).collect())
+}

@@ -1,0 +1,96 @@
+//! Whether users may begin to listen by themselves, as the tenant's catalogue says.
+//!
+//! The catalogue that is remembered decides, and the transaction that makes the subscription compares its version in the statement that
+//! locks the user's row. So the check costs no statement, and no subscription goes by an old catalogue.
+
+use entity::target_type::SubscriptionPolicy;
+
+use crate::app::App;
+use crate::domain::catalogue::{self, Catalogue};
+use crate::domain::tenant::Tenant;
+use crate::domain::user::By;
+use crate::error::{Error, Result};
+
+/// How often somebody begins anew to listen because the catalogue has changed meanwhile.
+const TRIES: usize = 5;
+
+/// What somebody is to listen to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Subject<'a> {
+    /// Targets of a type.
+    TargetsOf(&'a str),
+    /// What other users do.
+    Follows,
+}
+
+impl Subject<'_> {
+    fn is_open(self, catalogue: &Catalogue) -> bool {
+        let policy = match self {
+            Self::TargetsOf(code) => catalogue.subscription_policy(code),
+            Self::Follows => catalogue.follow_policy,
+        };
+        policy == SubscriptionPolicy::Open
+    }
+
+    fn refusal(self) -> Error {
+        Error::Forbidden(match self {
+            Self::TargetsOf(code) => format!(
+                "users cannot subscribe to targets of the type {code:?}: have your backend subscribe them, or an operator open the \
+                 type with saveTargetType"
+            ),
+            Self::Follows => {
+                "users cannot follow others: have your backend do it for them, or an operator open follows with \
+                saveFollowPolicy"
+                    .to_owned()
+            }
+        })
+    }
+}
+
+/// Says that somebody may begin to listen, by the catalogue of one version or by any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Permit(Option<i64>);
+
+impl Permit {
+    /// Of the partner's backend, which no catalogue stops.
+    pub const BACKEND: Self = Self(None);
+
+    /// Whether it holds while the catalogue has this version.
+    pub fn holds_at(self, catalogue_version: i64) -> bool {
+        self.0.is_none_or(|version| version == catalogue_version)
+    }
+}
+
+/// Asks for permits for one who begins to listen: another one each time that the last did not hold any more.
+#[derive(Debug)]
+pub(super) struct Permits<'a> {
+    subject: Subject<'a>,
+    /// Whether users ask for it themselves.
+    is_by_user: bool,
+    tries: usize,
+}
+
+impl<'a> Permits<'a> {
+    pub fn new(by: By<'_>, subject: Subject<'a>) -> Self {
+        Self { subject, is_by_user: matches!(by, By::User(_)), tries: 0 }
+    }
+
+    /// The next one. `FORBIDDEN` for users where the catalogue does not open the subject to them.
+    pub async fn next(&mut self, app: &App, tenant: &Tenant) -> Result<Permit> {
+        if !self.is_by_user {
+            return Ok(Permit::BACKEND);
+        }
+        self.tries += 1;
+        if self.tries > TRIES {
+            return Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()));
+        }
+        if self.tries == 1 {
+            let remembered = catalogue::cached(app, tenant).await?;
+            if self.subject.is_open(&remembered) {
+                return Ok(Permit(Some(remembered.version)));
+            }
+        }
+        let current = catalogue::current(app, tenant).await?;
+        if self.subject.is_open(&current) { Ok(Permit(Some(current.version))) } else { Err(self.subject.refusal()) }
+    }
+}

@@ -1,0 +1,70 @@
+//! Raising numbers beyond any that may have been given out.
+//!
+//! The log of a database that was restored, or that lost its end in a failover, ends earlier than it did, and would grow again over
+//! places that clients know as cursors and ids. So each log, and all generated ids, go on further than any that may have been given
+//! out. The gap is remembered: a cursor within it is of what was lost.
+
+use std::fmt::{self, Display, Formatter};
+
+use entity::prelude::*;
+use entity::server::{self, Column as Server};
+use entity::tenant::{Column, Entity as Head};
+use sea_orm::sea_query::ExprTrait;
+
+use super::statement::leave_gaps;
+use crate::clock::Millis;
+use crate::database::Transaction;
+use crate::error::{Error, Result};
+
+/// The row of `server` that says under which lineage the numbers were given out.
+const NAME: &str = "lineage";
+
+/// Under which lineage the numbers of a database are given out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// How often they were raised.
+    pub number: u64,
+    /// The lineage's name.
+    pub name: String,
+}
+
+impl Display for Standing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.number, self.name)
+    }
+}
+
+/// The row that is always there.
+const FIRST: &str = "name";
+
+/// What stands in the database; nothing where no node has compared it yet. Until the transaction ends no other node gets past this.
+///
+/// Fails with `Unavailable` while a dump is restored that has not come so far: a row of ours would be in its way.
+pub(super) async fn standing(txn: &Transaction) -> Result<Option<Standing>> {
+    if server::Entity::find_by_id(FIRST).for_update(txn).one(txn).await?.is_none() {
+        return Err(Error::Unavailable("the database is being restored".into()));
+    }
+    let row = server::Entity::find_by_id(NAME).one(txn).await?;
+    Ok(row.map(|row| {
+        let (number, name) = row.value.split_once(' ').unwrap_or(("", &row.value));
+        Standing { number: number.parse().unwrap_or_default(), name: name.to_owned() }
+    }))
+}
+
+/// Lets something else stand there.
+pub(super) async fn stand(txn: &Transaction, standing: &Standing) -> Result<()> {
+    let columns = [Server::Name, Server::Value];
+    let merged = Existing::Merged { key: &columns[..1], raised: &[], replaced: &columns[1..] };
+    insert(txn, columns, vec![[NAME.into(), standing.to_string().into()]], merged).await?;
+    Ok(())
+}
+
+/// Lets the logs of all tenants go on further, remembers the gaps, and returns how many tenants there are.
+pub(super) async fn raise_logs(txn: &Transaction, by: i64, now: Millis) -> Result<u64> {
+    leave_gaps(txn, by, now).await?;
+    let further = |column: Column| Expr::col(column).add(by);
+    let raise = Head::update_many()
+        .col_expr(Column::LastSeq, further(Column::LastSeq))
+        .col_expr(Column::LastNotificationId, further(Column::LastNotificationId));
+    Ok(raise.exec(txn).await?.rows_affected)
+}

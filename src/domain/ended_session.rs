@@ -1,0 +1,36 @@
+//! Sessions of the desk whose users have signed out. A session is a cookie that any node reads by itself, so what ends it early is kept here,
+//! until it would have been over anyway.
+//!
+//! Each request with such a cookie is a probe of the key of `ended_session`. Only operators and services have these cookies, so no node
+//! remembers the answer: a session that has ended counts nowhere any more.
+
+use entity::ended_session::{Column, Entity as EndedSession};
+use entity::prelude::*;
+
+use crate::app::App;
+use crate::auth::Session;
+use crate::database::transaction;
+use crate::error::Result;
+
+/// Ends a session on all nodes. Doing so again changes nothing.
+pub async fn end(app: &App, session: &Session) -> Result<()> {
+    let expires_at = session.claims.exp.saturating_mul(1000);
+    transaction!(app.db, |txn| {
+        let row = [session.id.clone().into(), expires_at.into()];
+        insert(txn, [Column::Id, Column::ExpiresAt], vec![row], Existing::Kept).await?;
+        Ok(())
+    })
+}
+
+/// Whether a session was ended.
+pub async fn has_ended(app: &App, id: &str) -> Result<bool> {
+    Ok(EndedSession::find_by_id(id).count_rows(&app.db.read).await? > 0)
+}
+
+/// Forgets the sessions that are over anyway. A range of `ended_session_expires_at`.
+pub async fn sweep(app: &App, before: i64) -> Result<()> {
+    transaction!(app.db, |txn| {
+        EndedSession::delete_many().filter(Column::ExpiresAt.lt(before)).exec(txn).await?;
+        Ok(())
+    })
+}

@@ -1,0 +1,77 @@
+//! Strict sends: the server refuses one while its type's template fails on it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use super::envelope::message_type;
+use super::input::{Addressees, Input};
+use crate::app::App;
+use crate::domain::catalogue::Catalogue;
+use crate::domain::tenant::Tenant;
+use crate::domain::user::{self, Profile};
+use crate::error::{Error, Result};
+use crate::model::template::{Scene, TargetScene, Text, rendered};
+
+/// The flaws of strict inputs that are not refused already, with the place of each input. Two statements where any of those has a
+/// sender, none otherwise.
+pub(super) async fn flawed(
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    inputs: &[Input],
+    refused: &[(usize, Error)],
+) -> Result<Vec<(usize, Error)>> {
+    let mut strict: BTreeMap<usize, &Input> = inputs.iter().enumerate().filter(|(_, input)| input.is_strict).collect();
+    for (place, _) in refused {
+        strict.remove(place);
+    }
+    let senders: Vec<String> = strict.values().filter_map(|input| input.sender.clone()).collect();
+    let senders = profiles(app, tenant, &senders).await?;
+    let mut flawed = Vec::new();
+    for (place, input) in strict {
+        let flaws = flaws(catalogue, input, &senders)?;
+        if !flaws.is_empty() {
+            let (code, flaws) = (&input.message_type, flaws.join("; "));
+            let what = format!("the template of {code:?} fails on this: {flaws}: mend it, or send without strict");
+            flawed.push((place, Error::bad_input("content", what)));
+        }
+    }
+    Ok(flawed)
+}
+
+/// By the partner's ids.
+async fn profiles(app: &App, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, Profile>> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = user::find(app, tenant, ids).await?.into_values().collect::<Vec<_>>();
+    let profiles = user::profiles(app, tenant, &rows).await?;
+    Ok(profiles.into_values().map(|of| (of.external_id.clone(), of)).collect())
+}
+
+fn flaws(catalogue: &Catalogue, input: &Input, senders: &HashMap<String, Profile>) -> Result<Vec<String>> {
+    let kind = message_type(catalogue, &input.message_type)?;
+    let Some(template) = &kind.template else { return Ok(Vec::new()) };
+    let sender = |id: &String| {
+        let known = senders.get(id);
+        json!({ "id": id, "name": known.and_then(|of| of.name.as_ref()),
+                "avatarUrl": known.and_then(|of| of.avatar_url.as_ref()), "locale": known.and_then(|of| of.locale.as_ref()) })
+    };
+    let (target, action) = match &input.addressees {
+        Addressees::Subscribers { target_type, target_id, action } => {
+            (Some(TargetScene { r#type: target_type, id: target_id }), Some(action.as_str()))
+        }
+        _ => (None, None),
+    };
+    let scene = Scene {
+        params: input.content.params.as_ref().unwrap_or(&Value::Null),
+        data: input.content.data.as_ref().unwrap_or(&Value::Null),
+        sender: input.sender.as_ref().map(sender).unwrap_or_default(),
+        target,
+        action,
+        shown: None,
+    };
+    let flaw = |text| rendered(template, text, &scene).err();
+    Ok([Text::Title, Text::Body, Text::Link].into_iter().filter_map(flaw).collect())
+}

@@ -1,0 +1,96 @@
+//! See the module's page.
+
+use entity::ids::Seq;
+use sea_orm::sea_query::ArrayType;
+use sea_orm::{ConnectionTrait, DbBackend, Value};
+
+use crate::database::Sql;
+use crate::domain::tenant::Tenant;
+
+/// Adds the notification `n` at a place, which is a column of a table before it. `join` says whether there has to be one.
+pub fn push_at(sql: &mut Sql, join: &str, tenant: &Tenant, place: &str) {
+    sql.push(join);
+    if sql.backend() == DbBackend::Postgres {
+        sql.push(" LATERAL (");
+        push_one(sql, "*", tenant, place);
+        sql.push(") n ON TRUE");
+    } else {
+        sql.push(" notification n ON n.tenant_id = ").bind(tenant.id).push(&format!(" AND n.seq = {place}"));
+    }
+}
+
+/// Adds what `columns` of the notification `f` at a place are, with conditions that may follow by `AND`; close it with [`push_end`].
+pub fn push_begin(sql: &mut Sql, columns: &str, tenant: &Tenant, place: &str) {
+    sql.push(&format!("SELECT f.{columns} FROM notification f WHERE f.tenant_id = ")).bind(tenant.id);
+    if sql.backend() == DbBackend::Postgres {
+        sql.push(&format!(" AND f.seq >= {place} AND f.seq <= {place}"));
+    } else {
+        sql.push(&format!(" AND f.seq = {place}"));
+    }
+}
+
+/// Ends what [`push_begin`] began.
+pub fn push_end(sql: &mut Sql) {
+    if sql.backend() == DbBackend::Postgres {
+        sql.push(" ORDER BY f.seq LIMIT 1");
+    }
+}
+
+fn push_one(sql: &mut Sql, columns: &str, tenant: &Tenant, place: &str) {
+    push_begin(sql, columns, tenant, place);
+    push_end(sql);
+}
+
+/// Adds the notifications `n` at these places, as the first table after FROM.
+pub fn push_these(sql: &mut Sql, tenant: &Tenant, seqs: &[Seq]) {
+    if sql.backend() == DbBackend::Postgres {
+        sql.push("(SELECT n.* FROM unnest(").bind(numbers(seqs)).push("::bigint[]) AS w(seq) JOIN LATERAL (");
+        push_one(sql, "*", tenant, "w.seq");
+        sql.push(") n ON TRUE) n");
+    } else {
+        sql.push("(SELECT f.* FROM notification f WHERE f.tenant_id = ").bind(tenant.id).push(" AND f.seq").among(seqs);
+        sql.push(") n");
+    }
+}
+
+/// Those rows of a table whose `key`, which is unique within the tenant, is among some texts, of which there are at most
+/// [`entity::statement::LIST`]. The columns are of `n`.
+pub fn by_text(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    table: &str,
+    (key, columns): (&str, &str),
+    texts: &[&str],
+) -> Sql {
+    let mut sql = Sql::new(db);
+    sql.push("SELECT ").push(columns).push(" FROM ");
+    if sql.backend() == DbBackend::Postgres {
+        let texts = texts.iter().map(|text| Value::from(*text)).collect();
+        sql.push("unnest(").bind(Value::Array(ArrayType::String, Some(Box::new(texts))));
+        sql.push(&format!("::text[]) AS w(said) JOIN LATERAL (SELECT f.* FROM {table} f WHERE f.tenant_id = "))
+            .bind(tenant.id);
+        sql.push(&format!(" AND f.{key} >= w.said AND f.{key} <= w.said ORDER BY f.{key} LIMIT 1) n ON TRUE"));
+    } else {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        sql.push(table).push(" n WHERE n.tenant_id = ").bind(tenant.id);
+        sql.push(&format!(" AND n.{key}")).among(&texts);
+    }
+    sql
+}
+
+/// Adds the id of the row of a table whose `key`, which is unique within the tenant, is this text.
+pub fn push_id(sql: &mut Sql, tenant: &Tenant, table: &str, key: &str, text: &str) {
+    sql.push(&format!("(SELECT c.id FROM {table} c WHERE c.tenant_id = ")).bind(tenant.id);
+    if sql.backend() == DbBackend::Postgres {
+        sql.push(&format!(" AND c.{key} >= ")).bind(text.to_owned());
+        sql.push(&format!(" AND c.{key} <= ")).bind(text.to_owned());
+        sql.push(&format!(" ORDER BY c.{key} LIMIT 1)"));
+    } else {
+        sql.push(&format!(" AND c.{key} = ")).bind(text.to_owned()).push(")");
+    }
+}
+
+fn numbers(seqs: &[Seq]) -> Value {
+    let numbers = seqs.iter().map(|seq| Value::from(seq.0)).collect();
+    Value::Array(ArrayType::BigInt, Some(Box::new(numbers)))
+}

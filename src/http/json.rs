@@ -1,0 +1,108 @@
+//! JSON that clients send, and where it is wrong.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::json::is_reserved;
+
+/// What some programs begin a text with, which says nothing where all is UTF-8 (RFC 8259, section 8.1).
+const MARK: &str = "\u{feff}";
+
+/// The most characters of the path to what is wrong.
+const PATH: usize = 200;
+
+/// The most characters of what is wrong with it, which may repeat what was sent.
+const WHAT: usize = 200;
+
+/// Reads a text. What is wrong is named by its path, line and column.
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
+    let text = text.strip_prefix(MARK.as_bytes()).unwrap_or(text);
+    if is_reserved(text) {
+        return Err(Error::bad_input("", "the body has a key that is reserved: it begins with $serde_json::private::"));
+    }
+    serde_json::from_slice(text).map_err(|error| wrong(text, &error))
+}
+
+/// Why a text is no JSON.
+fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
+    let told = error.to_string();
+    let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
+    let what = if what.contains("surrogate") || what.contains("hex escape") {
+        "half a character, or a broken escape: \\ud800 to \\udbff and \\udc00 to \\udfff stand together"
+    } else {
+        what
+    };
+    let before = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let before = &before[..error.column().min(before.len())];
+    let (line, column) = (error.line(), String::from_utf8_lossy(before).chars().count());
+    let field = path(text);
+    let subject = if field.is_empty() { "the body " } else { "" };
+    let kind = if error.is_data() { "is not what it has to be" } else { "is not valid JSON" };
+    let what: String = what.chars().take(WHAT).collect();
+    Error::bad_input(field, format!("{subject}{kind} at line {line}, column {column}: {what}"))
+}
+
+/// The path to what is wrong, by reading the text again: whoever sends nothing wrong does not pay for it.
+fn path(text: &[u8]) -> String {
+    let read = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_slice(text));
+    let path = read.err().map(|error| error.path().to_string()).unwrap_or_default();
+    // Of what is wrong between two keys, the step after the last one that is known has no name.
+    path.trim_end_matches(['.', '?']).chars().take(PATH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &[u8]) -> (String, String) {
+        match read::<Value>(text) {
+            Err(Error::BadInput { field, message }) => (field, message),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_path_line_and_column() {
+        for (text, path, place, word) in [
+            (
+                r#"{"variables":{"input":{"title":"hi \ud83d"}}}"#,
+                "variables.input.title",
+                "line 1, column 42",
+                "half a",
+            ),
+            (r#"{"variables":{"all":["é",{"a":"\udc00"}]}}"#, "variables.all[1].a", "line 1", "half a"),
+            ("{\n  \"query\": \"x\",\n  \"variables\": {\"n\": 01}\n}", "variables.n", "line 3", "number"),
+            ("{\"query\": \"a\nb\"}", "query", "line", "control character"),
+            ("{\"query\": \"x\",}", "", "line 1, column 15", "trailing comma"),
+            ("", "", "line 1, column 0", "EOF"),
+            ("{} {}", "", "line 1, column 4", "trailing characters"),
+        ] {
+            let (field, message) = refused(text.as_bytes());
+            assert!(message.contains(place) && message.contains(word), "{text}: {message}");
+            assert_eq!(field, path, "{text}");
+        }
+        assert_eq!(refused(b"{\"query\":\"\xff\"}").0, "query");
+        let deep = format!("{{\"variables\":{}", "[".repeat(5_000));
+        let (field, message) = refused(deep.as_bytes());
+        assert!(field.len() <= PATH && message.contains("recursion"), "{field}: {message}");
+    }
+
+    #[test]
+    fn what_would_be_read_within_a_text_is_refused_however_deep() {
+        let mut text = "1".to_owned();
+        for _ in 0..12 {
+            let within = serde_json::to_string(&text).unwrap();
+            let (open, close) = ("[".repeat(120), "]".repeat(120));
+            text = format!(r#"{open}{{"$serde_json::private::RawValue":{within}}}{close}"#);
+        }
+        let (field, message) = refused(format!(r#"{{"variables":{{"data":{text}}}}}"#).as_bytes());
+        assert!(field.is_empty() && message.contains("reserved"), "{message}");
+    }
+
+    #[test]
+    fn a_mark_of_its_order_of_bytes_says_nothing() {
+        assert_eq!(read::<Value>("\u{feff}{\"a\":1}".as_bytes()).unwrap()["a"], 1);
+        assert!(read::<Value>("\u{feff}\u{feff}{}".as_bytes()).is_err());
+    }
+}

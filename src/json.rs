@@ -1,0 +1,61 @@
+//! JSON of others, before it is read.
+
+/// What `serde_json` takes for something of its own where an object begins with it. The text behind `RawValue` is read as JSON with a
+/// depth of its own, so that 7 KB overflow the stack.
+const RESERVED: &[u8] = b"$serde_json::private::";
+
+/// Whether a text has a string, such as a key, that begins with what `serde_json` keeps for itself. Such a text must not be read.
+pub fn is_reserved(text: &[u8]) -> bool {
+    let mut is_escaped = false;
+    text.iter().enumerate().any(|(place, byte)| {
+        let is_quote = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_quote && begins(&text[place + 1..])
+    })
+}
+
+/// Whether a string begins so, in whatever way its characters are escaped.
+fn begins(mut text: &[u8]) -> bool {
+    RESERVED.iter().all(|expected| {
+        let (byte, rest) = match text {
+            [b'\\', b'u', b'0', b'0', high, low, rest @ ..] => (hexadecimal(*high, *low), rest),
+            [byte, rest @ ..] => (Some(*byte), rest),
+            [] => (None, text),
+        };
+        text = rest;
+        byte == Some(*expected)
+    })
+}
+
+fn hexadecimal(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_reserved;
+
+    #[test]
+    fn what_is_reserved_is_found_in_whatever_way_it_is_written() {
+        for text in [
+            r#"{"$serde_json::private::RawValue":"1"}"#,
+            r#"{"a":[{ "$serde_json::private::Number" : "1"}]}"#,
+            r#"{"\u0024serde_json::private::RawValue":"1"}"#,
+            r#"{"$\u0073erde_json\u003a\u003Aprivate::RawValue":"1"}"#,
+            r#"{"x\\":1,"$serde_json::private::RawValue":"1"}"#,
+        ] {
+            assert!(is_reserved(text.as_bytes()), "{text}");
+        }
+        for text in [
+            r#"{"$serde_json":1,"serde_json::private::RawValue":2}"#,
+            r#"{"a":"\"$serde_json::private::RawValue"}"#,
+            r#"{"\\u0024serde_json::private::RawValue":"1"}"#,
+            r#"{"$serde_json::priv"#,
+            r#"{"\u00"#,
+            "",
+        ] {
+            assert!(!is_reserved(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Places that logs never had, since their numbers were raised after a failover or a restore.
+
+use std::collections::HashMap;
+
+use entity::ids::{Seq, TenantId};
+
+/// Of all tenants.
+#[derive(Debug, Default)]
+pub struct Gaps(HashMap<TenantId, Vec<(Seq, Seq)>>);
+
+impl Gaps {
+    /// Notes that nothing comes after a place until after another, in the order of the log.
+    pub fn add(&mut self, tenant: TenantId, after: Seq, upto: Seq) {
+        self.0.entry(tenant).or_default().push((after, upto));
+    }
+
+    /// Whether a place is in one of them. Whoever has seen it has seen what was lost.
+    pub fn have(&self, tenant: TenantId, place: Seq) -> bool {
+        self.of(tenant).iter().any(|(after, upto)| *after < place && place < *upto)
+    }
+
+    /// Where to go next from a place in the log, at most so many entries further: through a gap in one step.
+    pub fn step(&self, tenant: TenantId, from: Seq, most: i64) -> Seq {
+        let gap = self.of(tenant).iter().find(|(after, upto)| from < *upto && after.0 < from.0 + most);
+        match gap {
+            Some((after, upto)) if from >= *after => *upto,
+            Some((after, _)) => *after,
+            None => Seq(from.0 + most),
+        }
+    }
+
+    fn of(&self, tenant: TenantId) -> &[(Seq, Seq)] {
+        self.0.get(&tenant).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_holds_no_place_that_was_given_out_and_is_passed_in_one_step() {
+        let (mut gaps, tenant) = (Gaps::default(), TenantId(7));
+        gaps.add(tenant, Seq(10), Seq(1_000));
+        gaps.add(tenant, Seq(1_000), Seq(2_000));
+        let have = |place| gaps.have(tenant, Seq(place));
+        assert!(!have(10) && have(11) && have(999) && !have(1_000) && have(1_001) && !have(2_000));
+        assert!(!gaps.have(TenantId(8), Seq(11)));
+        let mut walk = vec![Seq(0)];
+        while walk.last().is_some_and(|place| place.0 < 2_005) {
+            walk.push(gaps.step(tenant, *walk.last().unwrap(), 6));
+        }
+        assert_eq!(walk, [0, 6, 10, 1_000, 2_000, 2_006].map(Seq));
+        assert_eq!(gaps.step(tenant, Seq(500), 6), Seq(1_000));
+    }
+}

@@ -1,0 +1,145 @@
+//! Values stand apart from the text around them, so that none of them turns the line that it stands on.
+//!
+//! While a text is rendered two marks stand around each value. In the end they become isolates of Unicode (FSI and PDI) where the text has
+//! anything that does not run from left to right, and nothing where it has not.
+
+use std::borrow::Cow;
+
+use super::source::Form;
+use crate::text::{Closing, closed, ends_paragraph, one_line, paragraphs, reorders};
+
+/// Stand around a value: noncharacters, which mean nothing in texts (Unicode, section 23.7).
+pub const BEGIN: &str = "\u{FDD0}";
+pub const END: &str = "\u{FDD1}";
+
+const MARKS: [char; 2] = ['\u{FDD0}', '\u{FDD1}'];
+const ISOLATE: char = '\u{2068}';
+const POP_ISOLATE: char = '\u{2069}';
+
+/// A text in which nothing passes for a mark.
+pub fn without_marks(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || !text.contains(MARKS) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(MARKS, "\u{FFFD}"))
+}
+
+/// How many bytes of a text are marks.
+pub fn mark_bytes(text: &[u8]) -> usize {
+    let is_mark = |three: &[u8]| three == BEGIN.as_bytes() || three == END.as_bytes();
+    if text.contains(&BEGIN.as_bytes()[0]) { 3 * text.windows(3).filter(|three| is_mark(three)).count() } else { 0 }
+}
+
+/// A text as it is read, of one that has marks.
+pub fn finished(text: &str, form: Form) -> String {
+    let text = match form {
+        Form::Line => one_line(text),
+        Form::Lines => paragraphs(text),
+        Form::Html | Form::Link => Cow::Borrowed(text),
+    };
+    if form == Form::Link || !reorders(&text) {
+        return text.replace(MARKS, "");
+    }
+    if let Some(value) = only_value(text.trim()) {
+        return closed(value).into_owned();
+    }
+    let mut writer = Writer { text: String::with_capacity(text.len() * 2), ..Writer::new(form) };
+    for (place, part) in text.split(MARKS).enumerate() {
+        // Marks come in pairs, and none within another.
+        if place % 2 == 0 { writer.write(part) } else { writer.insert(part) }
+    }
+    writer.closing.close(&mut writer.text);
+    writer.text
+}
+
+/// The value that is the whole text: nothing stands beside it.
+fn only_value(text: &str) -> Option<&str> {
+    let value = text.strip_prefix(BEGIN)?.strip_suffix(END)?;
+    (!value.contains(MARKS)).then_some(value)
+}
+
+/// Where in HTML the template's own text has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Text,
+    Tag,
+    /// A value of an attribute, in these quotes.
+    Quoted(char),
+    Comment,
+}
+
+struct Writer {
+    text: String,
+    form: Form,
+    /// What the template's own text has opened.
+    closing: Closing,
+    place: Place,
+    /// Whether what comes next goes on with a URL: nothing is to stand within it.
+    is_in_url: bool,
+}
+
+impl Writer {
+    fn new(form: Form) -> Self {
+        Self { text: String::new(), form, closing: Closing::default(), place: Place::Text, is_in_url: false }
+    }
+
+    /// Writes the template's own text.
+    fn write(&mut self, part: &str) {
+        for (at, character) in part.char_indices() {
+            if ends_paragraph(character) {
+                self.closing.close(&mut self.text);
+            }
+            if self.form == Form::Html {
+                self.place = self.place.after(character, &part[at..], &self.text);
+            }
+            if self.closing.read(character) {
+                self.text.push(character);
+            }
+            self.is_in_url = !character.is_whitespace() && (self.is_in_url || self.text.ends_with("://"));
+        }
+    }
+
+    /// Writes a value, each of its lines in an isolate.
+    fn insert(&mut self, value: &str) {
+        if self.place != Place::Text {
+            return self.text.push_str(value);
+        }
+        let value = closed(value);
+        let is_url = ["https://", "http://"].iter().any(|scheme| value.starts_with(scheme))
+            && !value.contains(char::is_whitespace)
+            && !reorders(&value);
+        if is_url || (self.is_in_url && !value.contains(char::is_whitespace)) {
+            self.is_in_url = true;
+            return self.text.push_str(&value);
+        }
+        self.is_in_url = false;
+        for line in value.split_inclusive(ends_paragraph) {
+            let words = line.trim_end_matches(ends_paragraph);
+            if !words.is_empty() {
+                self.text.push(ISOLATE);
+                self.text.push_str(words);
+                self.text.push(POP_ISOLATE);
+            }
+            self.text.push_str(&line[words.len()..]);
+        }
+    }
+}
+
+impl Place {
+    /// Where it comes to with a character: `rest` begins with it, and `before` is what was written.
+    fn after(self, character: char, rest: &str, before: &str) -> Self {
+        match (self, character) {
+            (Self::Text, '<') if rest.starts_with("<!--") => Self::Comment,
+            (Self::Text, '<')
+                if rest[1..].starts_with(|next: char| next.is_ascii_alphabetic() || "/!".contains(next)) =>
+            {
+                Self::Tag
+            }
+            (Self::Tag, '"' | '\'') if before.trim_end().ends_with('=') => Self::Quoted(character),
+            (Self::Tag, '>') => Self::Text,
+            (Self::Comment, '>') if before.ends_with("--") => Self::Text,
+            (Self::Quoted(quote), _) if character == quote => Self::Tag,
+            _ => self,
+        }
+    }
+}

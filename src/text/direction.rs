@@ -1,0 +1,145 @@
+//! Characters that turn the direction of a line (UAX #9, the Unicode Bidirectional Algorithm).
+//!
+//! A text that opens an embedding, an override or an isolate and does not close it turns what stands behind it on the same line.
+
+use std::borrow::Cow;
+
+use unicode_bidi::{BidiClass, bidi_class};
+
+const POP_DIRECTION: char = '\u{202C}';
+const POP_ISOLATE: char = '\u{2069}';
+
+/// What a text has opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opened {
+    /// An embedding or an override.
+    Embedding,
+    Isolate,
+}
+
+/// What is open at a place of a text, and how it is closed.
+#[derive(Clone, Debug, Default)]
+pub struct Closing {
+    opened: Vec<Opened>,
+    isolates: usize,
+}
+
+impl Closing {
+    /// Reads the next character. False where it closes something that the text did not open: such a character must not stand there, because it
+    /// would close what stands around the text.
+    pub fn read(&mut self, character: char) -> bool {
+        match character {
+            '\u{202A}' | '\u{202B}' | '\u{202D}' | '\u{202E}' => self.opened.push(Opened::Embedding),
+            '\u{2066}'..='\u{2068}' => {
+                self.opened.push(Opened::Isolate);
+                self.isolates += 1;
+            }
+            POP_DIRECTION => return self.opened.pop_if(|last| *last == Opened::Embedding).is_some(),
+            POP_ISOLATE => {
+                if self.isolates == 0 {
+                    return false;
+                }
+                // It closes the embeddings within the isolate, too.
+                while self.opened.pop() == Some(Opened::Embedding) {}
+                self.isolates -= 1;
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// How many characters close what is open.
+    pub fn count(&self) -> usize {
+        self.opened.len()
+    }
+
+    /// Closes all that is open, the last first.
+    pub fn close(&mut self, text: &mut String) {
+        self.isolates = 0;
+        for opened in self.opened.drain(..).rev() {
+            text.push(if opened == Opened::Embedding { POP_DIRECTION } else { POP_ISOLATE });
+        }
+    }
+}
+
+/// A text that closes on each line what it opens there, and closes nothing else.
+pub fn closed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || !text.chars().any(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut closing = Closing::default();
+    let mut closed = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if ends_paragraph(character) {
+            closing.close(&mut closed);
+        }
+        if closing.read(character) {
+            closed.push(character);
+        }
+    }
+    closing.close(&mut closed);
+    Cow::Owned(closed)
+}
+
+/// Whether a character ends a line for the algorithm, and with it all that is open.
+pub fn ends_paragraph(character: char) -> bool {
+    matches!(character, '\n' | '\r' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2029}')
+}
+
+/// Whether a text has anything that does not run from left to right, or that turns what stands beside it.
+pub fn reorders(text: &str) -> bool {
+    let does = |character: char| {
+        !character.is_ascii()
+            && (is_control(character) || matches!(bidi_class(character), BidiClass::R | BidiClass::AL | BidiClass::AN))
+    };
+    !text.is_ascii() && text.chars().any(does)
+}
+
+fn is_control(character: char) -> bool {
+    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_bidi::BidiInfo;
+
+    use super::*;
+
+    #[test]
+    fn what_a_text_opens_is_closed_on_its_line_and_nothing_else_is() {
+        for (text, expected) in [
+            ("Ben", "Ben"),
+            ("Mallory\u{202E}", "Mallory\u{202E}\u{202C}"),
+            ("\u{202A}a\u{202C}", "\u{202A}a\u{202C}"),
+            ("a\u{2069}\u{202E}b", "a\u{202E}b\u{202C}"),
+            ("a\u{202C}b", "ab"),
+            ("\u{2067}\u{202E}a\u{2069}b", "\u{2067}\u{202E}a\u{2069}b"),
+            ("\u{202E}\u{2066}a\u{202C}", "\u{202E}\u{2066}a\u{2069}\u{202C}"),
+            ("\u{202E}a\nb\u{2068}", "\u{202E}a\u{202C}\nb\u{2068}\u{2069}"),
+        ] {
+            assert_eq!(closed(text), expected, "{text:?}");
+            assert_eq!(closed(expected), expected, "{text:?} is closed once");
+        }
+    }
+
+    #[test]
+    fn a_closed_text_in_an_isolate_leaves_the_line_as_it_is() {
+        let signs = [
+            'a', '1', 'א', '\u{202A}', '\u{202B}', '\u{202C}', '\u{202D}', '\u{202E}', '\u{2066}', '\u{2067}',
+            '\u{2068}', '\u{2069}',
+        ];
+        let mut seed = 7_u32;
+        for _ in 0..5000 {
+            let mut text = String::new();
+            for _ in 0..12 {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                text.push(signs[(seed >> 16) as usize % signs.len()]);
+            }
+            let line = format!("by \u{2068}{}\u{2069} 12 commented", closed(&text));
+            let info = BidiInfo::new(&line, None);
+            let end = line.rfind(" 12 commented").unwrap();
+            assert_eq!(info.paragraphs[0].level.number(), 0, "{text:?}");
+            assert!(info.levels[end..].iter().all(|level| level.number() == 0), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Text as people see it: which way it runs, where it can be cut, and whether it shows anything.
+
+mod cut;
+mod direction;
+mod mask;
+mod visible;
+
+pub use cut::{characters, cut, cut_trimmed, first_bytes};
+pub use direction::{Closing, closed, ends_paragraph, reorders};
+pub use mask::masked;
+pub use visible::{is_visible, one_line, paragraphs, shown_line};

@@ -1,0 +1,81 @@
+//! Several tenants at one source: none of them uses up what the others need.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tidings::source::{FailureKind, Query};
+
+use super::{Other, query, with};
+use crate::support::Kind;
+
+/// A statement that takes as long as it may.
+fn endless(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Sqlite => "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) AS c FROM n",
+        Kind::Postgres => "SELECT pg_sleep(60)::text AS a",
+        Kind::Mysql => "SELECT SLEEP(60) AS a",
+    }
+}
+
+impl Other {
+    /// Scans as a tenant, and tells how long that took from an instant on.
+    async fn scan_of(&self, tenant: &str, sql: &str, since: Instant) -> (Option<FailureKind>, Duration) {
+        let scanned = self.sources.of(tenant, "wms").unwrap().scan(Query { tenant, ..query(sql) }).await;
+        (scanned.err().map(|failure| failure.kind), since.elapsed())
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_whose_scans_never_end_leaves_connections_to_the_others() {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
+        with(kind, json!({ "tenants": ["acme", "globex"], "connections": 2, "timeout_ms": 3000 }), async |other| {
+            let since = Instant::now();
+            let scan = |tenant, sql| other.scan_of(tenant, sql, since);
+            let hostile = || scan("acme", endless(kind));
+            let quick = async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                scan("globex", "SELECT 1 AS a").await
+            };
+            let (first, second, third, (failure, took)) = tokio::join!(hostile(), hostile(), hostile(), quick);
+            assert_eq!(failure, None, "{kind:?}");
+            assert!(took < Duration::from_millis(2500), "{kind:?} {took:?}");
+            for (failure, _) in [first, second, third] {
+                assert_eq!(failure, Some(FailureKind::TimedOut), "{kind:?}");
+            }
+        })
+        .await;
+    }
+}
+
+/// With one connection the others wait for one scan of a tenant's, however many it has waiting.
+#[tokio::test]
+async fn tenants_take_turns_at_the_only_connection() {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
+        with(kind, json!({ "tenants": "*", "connections": 1, "timeout_ms": 1500 }), async |other| {
+            let since = Instant::now();
+            let hostile = || other.scan_of("acme", endless(kind), since);
+            let quick = async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                other.scan_of("globex", "SELECT 1 AS a", since).await
+            };
+            let (_, second, third, (failure, _)) = tokio::join!(hostile(), hostile(), hostile(), quick);
+            // Those of `acme` that waited too long for a place have failed, too.
+            assert!(second.0.is_some() && third.0.is_some());
+            assert_eq!(failure, None, "{kind:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_source_of_one_tenant_lends_it_all_connections() {
+    with(Kind::Postgres, json!({ "connections": 2, "timeout_ms": 10_000 }), async |other| {
+        let since = Instant::now();
+        let scan = || other.scan_of("acme", "SELECT pg_sleep(1)::text AS a", since);
+        let (one, another) = tokio::join!(scan(), scan());
+        assert_eq!((one.0, another.0), (None, None));
+        assert!(one.1.max(another.1) < Duration::from_millis(1900), "{one:?} {another:?}");
+        assert_eq!(other.source().share(), 2);
+    })
+    .await;
+}
