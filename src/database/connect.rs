@@ -155,6 +155,8 @@ fn number(file: &Path) -> Option<u64> {
 #[cfg(unix)]
 fn keep_private(file: &Path, is_made: bool) {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    /// What the owner's group and others may do.
+    const OTHERS: u32 = 0o077;
     if is_made && !file.exists() {
         let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     }
@@ -164,11 +166,12 @@ fn keep_private(file: &Path, is_made: bool) {
         let path = Path::new(&path);
         let Ok(metadata) = path.metadata() else { continue };
         let mode = metadata.permissions().mode();
-        if !metadata.is_file() || mode.trailing_zeros() >= 6 {
+        let is_private = mode & OTHERS == 0;
+        if !metadata.is_file() || is_private {
             continue;
         }
         let shown = path.display();
-        match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o700)) {
+        match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & !OTHERS)) {
             Ok(()) => tracing::warn!("others could read {shown}: it is its owner's alone now"),
             Err(error) => tracing::warn!("others can read {shown}, and that cannot be changed: {error}"),
         }

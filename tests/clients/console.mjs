@@ -289,7 +289,8 @@ try {
     assert.equal(await role.innerText(), then);
   }
 
-  assert.deepEqual(complaints, []);
+  // Until a link's token is accepted, GraphiQL asks without one.
+  assert.deepEqual(complaints.filter((text) => !text.includes('401')), []);
 
   // A token that is refused, and none at all, are told; the browser itself complains of each 401.
   const field = operator.getByLabel('Token', { exact: true });

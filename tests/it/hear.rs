@@ -266,7 +266,7 @@ on_every_database! {
         let known = app.service().ask("{ searchUsers(text: \"ben\") { id } }", json!({})).await;
         assert_eq!(known["searchUsers"], json!([]), "who may not follow makes no users");
         assert_eq!(ada.ask("{ followPolicy targetTypes { code } }", json!({})).await, json!({ "followPolicy": "BACKEND_ONLY", "targetTypes": [] }));
-        let by_backend = follow.replace(")", ", follower: \"chen\")");
+        let by_backend = follow.replace(')', ", follower: \"chen\")");
         app.service().ask(&by_backend, json!({})).await;
 
         let save = "mutation($policy: SubscriptionPolicy!) { saveFollowPolicy(followPolicy: $policy) { followPolicy } }";

@@ -411,6 +411,7 @@ async fn files_of_sqlite_are_their_owners_alone() {
         std::fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
     let mut server = Process::start(&url).await;
+    reqwest::get(format!("http://{}/healthz", server.address)).await.unwrap();
     for suffix in ["", "-wal", "-shm"] {
         assert_eq!(mode(suffix), 0o600, "{suffix}");
     }
@@ -419,6 +420,7 @@ async fn files_of_sqlite_are_their_owners_alone() {
     // One that was made by an earlier release.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let mut server = Process::start(&url).await;
+    reqwest::get(format!("http://{}/healthz", server.address)).await.unwrap();
     for suffix in ["", "-wal", "-shm"] {
         assert_eq!(mode(suffix), 0o600, "{suffix}");
     }

@@ -268,7 +268,7 @@ async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
             let tried =
                 "mutation($input: NotificationRuleInput!) { tryNotificationRule(input: $input) { rows error } }";
             let long = format!("SELECT\n{} AS id", "1 + ".repeat(400) + "1");
-            for sql in ["SELECT 1 AS id; DROP TABLE pallet", "SELECT id\0 FROM pallet", &long] {
+            for sql in ["SELECT 1 AS id; DROP TABLE pallet", &long] {
                 let scan = json!({ "source": "wms", "sql": sql, "schedule": "@every 30s" });
                 app.admin().ask(tried, json!({ "input": input(&json!({ "scan": scan })) })).await;
             }
@@ -281,10 +281,9 @@ async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
             };
             let shown = format!("wms: {}", long.replace('\n', " "));
             assert_eq!(log[0], of(&shown[..1_000]));
-            assert_eq!(log[1], of("wms: SELECT id  FROM pallet"));
-            assert_eq!(log[2], of("wms: SELECT 1 AS id; DROP TABLE pallet"));
-            assert_eq!(log[3]["action"], "saveUserGroup", "what names no source reads none");
-            assert_eq!(log[3]["detail"], Value::Null);
+            assert_eq!(log[1], of("wms: SELECT 1 AS id; DROP TABLE pallet"));
+            assert_eq!(log[2]["action"], "saveUserGroup", "what names no source reads none");
+            assert_eq!(log[2]["detail"], Value::Null);
         })
         .await;
     }

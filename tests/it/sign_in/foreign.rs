@@ -247,8 +247,13 @@ async fn sockets_come_by_the_cookie_from_our_own_pages() {
 /// A socket that was opened by a session does not outlive it for long.
 #[tokio::test]
 async fn a_socket_ends_soon_after_its_user_has_signed_out() {
-    with_provider(async |app, provider| {
-        let mut browser = Browser::signed_in(app, provider).await;
+    let provider = Provider::start(super::NOW).await;
+    let change = |config: &mut Config| {
+        settings(config, &provider);
+        config.wire.origins = vec![PUBLIC.into()];
+    };
+    with_settings(Kind::Sqlite, change, async |app| {
+        let mut browser = Browser::signed_in(app, &provider).await;
         let listening = app.listen().await;
         let cookie = format!("{SESSION}={}", browser.cookies[SESSION]);
         let headers = [("sec-websocket-protocol", "graphql-transport-ws"), ("origin", PUBLIC), ("cookie", &*cookie)];

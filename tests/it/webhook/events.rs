@@ -23,7 +23,7 @@ const ALL: [&str; 5] = [
 on_every_database! {
     async fn each_event_comes_once_under_its_id_and_signed(app) {
         let template = json!({ "title": "{{ params.n }} of {{ sender.name }}" });
-        app.admin().define(json!({ "code": "news", "title": "News", "template": template })).await;
+        app.admin().define(json!({ "code": "news", "title": "News", "template": template, "usersMaySend": true })).await;
         let (thin, full) = (Receiver::start().await, Receiver::start().await);
         app.service().message("news", "ada", "before there was an endpoint").await;
         let of_thin = create(app, &thin.url, json!({ "events": ALL })).await;
