@@ -102,6 +102,12 @@ impl ConnectionState {
         true
     }
 
+    /// The client took bytes of a response. The connection rests from now on, not from when the last part of the body was made: hyper
+    /// takes a whole part into its buffer, and a slow client may need minutes for it.
+    pub fn note_written(&self) {
+        self.waiting.lock().since = Instant::now();
+    }
+
     /// Until when the client must send more, and the time-out's name in metrics. `None` while a response is due, and for WebSockets, which
     /// have time-outs of their own.
     pub fn read_deadline(&self) -> Option<(Instant, &'static str)> {

@@ -74,6 +74,9 @@ impl Stream {
             return written;
         }
         if written.is_ready() {
+            if self.state.has_had_request() {
+                self.state.note_written();
+            }
             self.write_timer = Timer::default();
             return written;
         }
