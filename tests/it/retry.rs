@@ -10,10 +10,12 @@ const ANNOUNCE: &str =
     "mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed notification { id } } }";
 const MANY: &str = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed notification { id } } }";
 
+#[expect(clippy::needless_pass_by_value, reason = "the callers build it in place")]
 fn input(key: &str, audience: Value, publish_at: Option<String>) -> Value {
     json!({ "type": "news", "audience": audience, "content": { "title": "x" }, "publishAt": publish_at, "idempotencyKey": key })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the callers pass it as an optional time")]
 fn in_minutes(app: &TestApp, minutes: i64) -> Option<String> {
     Some((app.now() + TimeDelta::minutes(minutes)).to_rfc3339_opts(SecondsFormat::Millis, true))
 }

@@ -183,7 +183,7 @@ on_every_source! {
             std::os::unix::fs::symlink(&file, &link).unwrap();
             std::fs::hard_link(&file, &hard).unwrap();
             for path in [&link, &hard] {
-                assert!(other.sources.refuse_own(&format!("sqlite:{}?mode=rwc", path.display())).is_err(), "{path:?}");
+                assert!(other.sources.refuse_own(&format!("sqlite:{}?mode=rwc", path.display())).is_err(), "{}", path.display());
             }
             std::fs::remove_file(hard).unwrap();
         }

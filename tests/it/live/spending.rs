@@ -11,7 +11,7 @@ use crate::support::{ITEMS, Kind, PATIENCE, Socket, TestApp, everyone, with_sett
 
 /// A subscription whose events repeat the text of an item.
 fn repeated(times: usize) -> String {
-    let bodies: String = (0..times).map(|number| format!("a{number}: body ")).collect();
+    let bodies = (0..times).map(|number| format!("a{number}: body ")).collect::<Vec<_>>().concat();
     format!("subscription {{ itemReceived {{ cursor node {{ title {bodies} }} }} }}")
 }
 

@@ -274,15 +274,15 @@ async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
             }
             let unknown = json!({ "source": "other", "sql": "SELECT 1 AS id", "schedule": "@every 30s" });
             app.admin().refused(tried, json!({ "input": input(&json!({ "scan": unknown })) })).await;
-            let log = app.admin().ask(LOG, json!({})).await["auditLog"]["nodes"].take();
+            let entries = app.admin().ask(LOG, json!({})).await["auditLog"]["nodes"].take();
             let of = |detail: &str| {
                 json!({ "action": "tryNotificationRule", "subjectKind": "RULE", "subject": "low", "detail": detail,
                     "actor": { "role": "ADMIN", "name": "operator" } })
             };
             let shown = format!("wms: {}", long.replace('\n', " "));
-            assert_eq!(log[0], of(&shown[..1_000]));
-            assert_eq!(log[1], of("wms: SELECT 1 AS id; DROP TABLE pallet"));
-            assert_ne!(log[2]["action"], "tryNotificationRule", "what names no source reads none");
+            assert_eq!(entries[0], of(&shown[..1_000]));
+            assert_eq!(entries[1], of("wms: SELECT 1 AS id; DROP TABLE pallet"));
+            assert_ne!(entries[2]["action"], "tryNotificationRule", "what names no source reads none");
         })
         .await;
     }

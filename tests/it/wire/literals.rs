@@ -46,8 +46,8 @@ async fn a_literal_is_read_as_an_argument_and_as_a_default() {
         let admin = app.admin();
         let save = "mutation($code: String! = \"\\u{1F600}\") { saveMessageType(input: { code: $code, title: $code }) { code } }";
         assert_eq!(admin.ask(save, json!({})).await["saveMessageType"]["code"], "\u{1F600}");
-        let same = "mutation { a: saveMessageType(input: { code: \"\\uD83D\\uDE00\", title: \"x\" }) { code title } }";
-        assert_eq!(admin.ask(same, json!({})).await["a"], json!({ "code": "\u{1F600}", "title": "x" }));
+        let paired = "mutation { a: saveMessageType(input: { code: \"\\uD83D\\uDE00\", title: \"x\" }) { code title } }";
+        assert_eq!(admin.ask(paired, json!({})).await["a"], json!({ "code": "\u{1F600}", "title": "x" }));
     })
     .await;
 }
@@ -94,7 +94,7 @@ async fn a_literal_is_read_by_every_door() {
         let persisted = json!({ "persistedQuery": { "version": 1, "sha256Hash": hash(query) } });
         assert_eq!(said(app, json!({ "query": query, "extensions": persisted })).await["data"], nobody);
         assert_eq!(said(app, json!({ "extensions": persisted })).await["data"], nobody);
-        let escaped: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let escaped = query.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
         let get = Request::get(format!("/graphql?query={escaped}"));
         let get = get.header("authorization", format!("Bearer {token}")).body(Body::empty()).unwrap();
         let (status, _, body) = raw(app, get).await;
