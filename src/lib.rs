@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod fair_semaphore;
 pub mod json;
 pub mod telemetry;
 pub mod text;

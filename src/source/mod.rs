@@ -7,7 +7,6 @@ mod failure;
 mod found;
 mod listener;
 mod mysql;
-mod places;
 mod postgres;
 mod server;
 mod sqlite;
@@ -26,6 +25,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::config::{Environment, SourceSettings, SourcesConfig};
 use crate::error::{Error, Result};
+use crate::fair_semaphore::{Denied, FairPermit, FairSemaphore};
 pub use failure::{Failure, FailureKind};
 pub use found::Found;
 pub use server::Checked;
@@ -34,7 +34,6 @@ pub use statement::Kind;
 use found::Gathering;
 use listener::Listener;
 use mysql::MySql;
-use places::{Place, Places};
 use postgres::Postgres;
 use server::{Lent, Server};
 use sqlite::{Patience, Question, Sqlite};
@@ -46,6 +45,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The most steps of a plan that are shown.
 const STEPS: usize = 1_000;
 
+/// How long a stopping server waits for scans to end.
+const CLOSES_WITHIN: Duration = Duration::from_secs(3);
+
 /// All that the settings name.
 #[derive(Debug, Default)]
 pub struct Sources(Vec<Source>);
@@ -55,7 +57,8 @@ pub struct Sources(Vec<Source>);
 pub struct Source {
     settings: SourceSettings,
     server: Kinds,
-    places: Places,
+    /// A statement needs one. Those of several tenants are shared by tenant.
+    permits: FairSemaphore<String>,
     /// Whether all of it is to end.
     closes: watch::Sender<bool>,
     listener: Option<Listener>,
@@ -143,8 +146,11 @@ impl Source {
             Error::Config(format!("TIDINGS_SOURCES: {:?}: `url` cannot be used: is it a URL?", settings.name))
         })?;
         let is_shared = settings.tenants.as_ref().is_none_or(|tenants| tenants.len() > 1);
-        let places = Places::new(settings.connections, is_shared);
-        Ok(Self { settings, server, places, closes: watch::Sender::new(false), listener })
+        let connections = settings.connections;
+        // A tenant may use half of the connections, and at least one.
+        let share = if is_shared { (connections / 2).max(1) } else { connections };
+        let permits = FairSemaphore::new(connections, share);
+        Ok(Self { settings, server, permits, closes: watch::Sender::new(false), listener })
     }
 
     pub fn name(&self) -> &str {
@@ -171,12 +177,12 @@ impl Source {
 
     /// How many statements may run on it at once, of this node.
     pub fn connections(&self) -> usize {
-        self.places.count()
+        self.settings.connections as usize
     }
 
     /// How many of them may be one tenant's.
     pub fn share(&self) -> usize {
-        self.places.share()
+        self.permits.share() as usize
     }
 
     fn is_over(&self, database: &str) -> bool {
@@ -187,7 +193,7 @@ impl Source {
         }
     }
 
-    /// What a statement finds; at most `limit` rows, and 16 MiB. A scan waits for a place as long as it may take, and then takes as
+    /// What a statement finds; at most `limit` rows, and 16 MiB. A scan waits for a permit as long as it may take, and then takes as
     /// long as it may.
     pub async fn scan(&self, query: Query<'_>) -> Result<Found, Failure> {
         self.asked(query, Wanted::Rows).await
@@ -206,7 +212,7 @@ impl Source {
         self.check_as("").await
     }
 
-    /// The same for a tenant, of whose share it takes a place.
+    /// The same for a tenant, of whose share it takes a permit.
     pub async fn check_as(&self, tenant: &str) -> Result<Checked, Failure> {
         match &self.server {
             Kinds::Postgres(server) => self.checked(server, tenant).await,
@@ -246,20 +252,20 @@ impl Source {
         }
     }
 
-    /// Does what blocks on a thread of its own, which keeps its place until it has ended.
+    /// Does what blocks on a thread of its own, which keeps its permit until it has ended.
     async fn on_thread<T: Send + 'static>(
         &self,
         tenant: &str,
         allowed: Duration,
         work: impl FnOnce(&Patience) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let place = self.place(tenant).await?;
+        let permit = self.permit(tenant).await?;
         let until = Instant::now() + allowed;
         let caller = Caller::default();
         let patience = Patience { until: until.into_std(), is_over: caller.0.clone() };
         let task = spawn_blocking(move || {
             let done = work(&patience);
-            drop(place);
+            drop(permit);
             done
         });
         self.bound(until, async { task.await.unwrap_or_else(|_| Err(Failure::failed("the scan failed"))) }).await
@@ -275,11 +281,11 @@ impl Source {
                 Parameter::Since => since(query),
             })
             .collect();
-        let place = self.place(query.tenant).await?;
+        let permit = self.permit(query.tenant).await?;
         let until = Instant::now() + query.timeout;
         // In a box, since connecting is large and rare.
         let scan = Box::pin(async {
-            let mut lent = self.lend(server, place, until).await.map_err(Failure::in_short)?;
+            let mut lent = self.lend(server, permit, until).await.map_err(Failure::in_short)?;
             let columns = columns(&mut lent, &written).await?;
             // Before it is a subquery, where the source's words about names would be others.
             let mut gathering = Gathering::of(columns.clone(), query.limit)?;
@@ -313,10 +319,10 @@ impl Source {
     }
 
     async fn checked<S: Server>(&self, server: &Arc<S>, tenant: &str) -> Result<Checked, Failure> {
-        let place = self.place(tenant).await?;
+        let permit = self.permit(tenant).await?;
         let until = Instant::now() + self.timeout();
         let check = Box::pin(async {
-            let mut lent = self.lend(server, place, until).await?;
+            let mut lent = self.lend(server, permit, until).await?;
             let checked = S::check(lent.ask()).await.map_err(|cause| Failure::from(&cause))?;
             lent.answered();
             Ok(checked)
@@ -324,24 +330,27 @@ impl Source {
         self.bound(until, check).await
     }
 
-    async fn place(&self, tenant: &str) -> Result<Place, Failure> {
+    async fn permit(&self, tenant: &str) -> Result<FairPermit, Failure> {
         let mut closes = self.closes.subscribe();
         tokio::select! {
             biased;
             _ = closes.wait_for(|closes| *closes) => Err(Failure::closing()),
-            place = self.places.take(tenant, self.timeout()) => place,
+            permit = self.permits.acquire(tenant.to_owned(), self.timeout()) => permit.map_err(|denied| match denied {
+                Denied::TimedOut => Failure::no_connection(),
+                Denied::Closed => Failure::closing(),
+            }),
         }
     }
 
     /// A connection in which a statement may take what is left of the time.
-    async fn lend<S: Server>(&self, server: &Arc<S>, place: Place, until: Instant) -> Result<Lent<S>, Failure> {
+    async fn lend<S: Server>(&self, server: &Arc<S>, permit: FairPermit, until: Instant) -> Result<Lent<S>, Failure> {
         let opened = timeout_at(until, async {
             let mut connection = server.open().await?;
             let handle = S::begin(&mut connection, until.duration_since(Instant::now())).await?;
             Ok((connection, handle))
         });
         match opened.await {
-            Ok(Ok((connection, handle))) => Ok(Lent::new(server.clone(), connection, handle, place)),
+            Ok(Ok((connection, handle))) => Ok(Lent::new(server.clone(), connection, handle, permit)),
             Ok(Err(cause)) => Err(Failure::from(&cause)),
             Err(_) => Err(Failure::no_answer()),
         }
@@ -367,7 +376,7 @@ impl Source {
         if let Some(listener) = &self.listener {
             listener.close();
         }
-        self.places.close().await;
+        self.permits.close(CLOSES_WITHIN).await;
     }
 }
 

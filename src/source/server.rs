@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::found::Unfit;
-use super::places::Place;
 use super::statement::Statement;
+use crate::fair_semaphore::FairPermit;
 
 /// How long the end of what was given up is waited for.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(2);
@@ -92,7 +92,7 @@ pub trait Server: Send + Sync + 'static {
 pub struct Lent<S: Server> {
     server: Arc<S>,
     opened: Option<Opened<S>>,
-    place: Option<Place>,
+    permit: Option<FairPermit>,
 }
 
 struct Opened<S: Server> {
@@ -102,8 +102,8 @@ struct Opened<S: Server> {
 }
 
 impl<S: Server> Lent<S> {
-    pub fn new(server: Arc<S>, connection: S::Connection, handle: S::Handle, place: Place) -> Self {
-        Self { server, opened: Some(Opened { connection, handle, is_busy: false }), place: Some(place) }
+    pub fn new(server: Arc<S>, connection: S::Connection, handle: S::Handle, permit: FairPermit) -> Self {
+        Self { server, opened: Some(Opened { connection, handle, is_busy: false }), permit: Some(permit) }
     }
 
     /// The connection, to be asked something; see [`Self::answered`].
@@ -124,7 +124,7 @@ impl<S: Server> Lent<S> {
 impl<S: Server> Drop for Lent<S> {
     fn drop(&mut self) {
         let (Some(opened), Ok(runtime)) = (self.opened.take(), Runtime::try_current()) else { return };
-        let (server, place) = (self.server.clone(), self.place.take());
+        let (server, permit) = (self.server.clone(), self.permit.take());
         runtime.spawn(async move {
             let Opened { connection, handle, is_busy } = opened;
             let ended = async {
@@ -137,7 +137,7 @@ impl<S: Server> Drop for Lent<S> {
                 let _ = connection.close().await;
             };
             let _ = timeout(GIVEN_UP_WITHIN, ended).await;
-            drop(place);
+            drop(permit);
         });
     }
 }

@@ -4,12 +4,12 @@
 //! node takes the next request. Stored are only the sessions that end before they are over (`domain::ended_session`).
 
 mod person;
-mod places;
 mod provider;
 mod refusal;
 mod sealed;
 
 use std::fmt::{self, Debug, Formatter};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 use super::Claims;
 use crate::config::{PublicUrl, SignInConfig};
 use crate::error::{Error, Result};
+use crate::fair_semaphore::FairSemaphore;
 use crate::model::network::Network;
 use person::Person;
-use places::Places;
 use provider::Provider;
 pub use refusal::Refusal;
 use sealed::{Kind, Seals};
@@ -33,12 +33,22 @@ pub const ATTEMPT_SECONDS: i64 = 10 * 60;
 /// The most bytes of an ID token that is kept so that it can be shown to the provider when its session ends: a cookie has 4,096 at the most.
 const HINT_BYTES: usize = 2_800;
 
+/// The most sign-ins that the provider is asked about at the same time.
+const SIGN_INS: u32 = 64;
+
+/// The most of them from one network.
+const SIGN_INS_OF_NETWORK: u32 = 4;
+
+/// The longest that a sign-in waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Lets people in for whom the provider vouches, and who may come by the settings.
 pub struct SignIn {
     config: SignInConfig,
     seals: Seals,
     provider: Provider,
-    places: Places,
+    /// The provider is asked with one of these: a network that signs in often does not fill up a slow provider.
+    permits: FairSemaphore<Network>,
 }
 
 impl Debug for SignIn {
@@ -116,7 +126,7 @@ impl SignIn {
     /// By the settings; the provider is asked once somebody comes.
     pub fn new(config: SignInConfig) -> Result<Self> {
         let (seals, provider) = (Seals::new(&config)?, Provider::new(&config)?);
-        Ok(Self { config, seals, provider, places: Places::new() })
+        Ok(Self { config, seals, provider, permits: FairSemaphore::new(SIGN_INS, SIGN_INS_OF_NETWORK) })
     }
 
     /// Where browsers reach this server.
@@ -176,7 +186,8 @@ impl SignIn {
             return Err(Refusal::Declined { code, words: returned.error_description });
         }
         let code = returned.code.ok_or(Refusal::Unknown)?;
-        let _place = self.places.take(network).await?;
+        let permit = self.permits.acquire(network, PATIENCE).await;
+        let _permit = permit.map_err(|_| Refusal::Away("too many sign in at once".into()))?;
         let redirect_uri = self.redirect_uri();
         let tokens = self.provider.redeem(&code, &attempt.verifier, &redirect_uri, now).await?;
         let vouched = self.provider.vouched(&tokens.id_token, &attempt.nonce, now).await?;

@@ -1,6 +1,6 @@
-//! How many connections there may be, in all and by address.
+//! How many connections there may be, in all and by network.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -9,6 +9,7 @@ use tokio::time::{Duration, Instant};
 use super::files;
 use crate::app::App;
 use crate::http::counts::Counts;
+use crate::model::network::Network;
 
 /// The most connections to the listener for health and metrics.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -28,7 +29,7 @@ pub struct ConnectionLimiter {
 #[derive(Debug, Default)]
 struct OpenConnections {
     count: usize,
-    by_address: Counts<IpAddr>,
+    by_network: Counts<Network>,
     logged_at: Option<Instant>,
 }
 
@@ -36,7 +37,7 @@ struct OpenConnections {
 #[derive(Debug)]
 pub struct ConnectionPermit {
     limiter: Arc<ConnectionLimiter>,
-    address: Option<IpAddr>,
+    network: Option<Network>,
 }
 
 impl ConnectionLimiter {
@@ -65,34 +66,27 @@ impl ConnectionLimiter {
 
     /// `None` if the server or the address has its maximum: the connection is to be closed at once.
     pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
-        let address = self.counted_address(address);
-        let max_per_address = self.app.config.connections.connections_per_address as usize;
+        let network = self.counted_network(address);
+        let max_per_network = self.app.config.connections.connections_per_address as usize;
         let mut open = self.open.lock();
-        let is_address_full = address.is_some_and(|address| open.by_address.of(&address) >= max_per_address);
-        if is_address_full || open.count >= self.max {
-            self.app.metrics.refused(if is_address_full { "address" } else { "full" });
+        let is_network_full = network.is_some_and(|network| open.by_network.of(&network) >= max_per_network);
+        if is_network_full || open.count >= self.max {
+            self.app.metrics.refused(if is_network_full { "address" } else { "full" });
             return None;
         }
         open.count += 1;
-        if let Some(address) = address {
-            open.by_address.add(address, 1);
+        if let Some(network) = network {
+            open.by_network.add(network, 1);
         }
         drop(open);
         self.app.metrics.http_connections.inc();
-        Some(ConnectionPermit { limiter: self.clone(), address })
+        Some(ConnectionPermit { limiter: self.clone(), network })
     }
 
-    /// The address to count by; `None` for a proxy, which brings the connections of many clients.
-    fn counted_address(&self, address: IpAddr) -> Option<IpAddr> {
-        let address = address.to_canonical();
-        if self.is_admin || self.app.config.connections.proxies.have(address) {
-            return None;
-        }
-        Some(match address {
-            // A holder of one IPv6 address mostly holds its whole /64.
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (!0 << 64)).into(),
-            address @ IpAddr::V4(_) => address,
-        })
+    /// The network to count by; `None` for a proxy, which brings the connections of many clients.
+    fn counted_network(&self, address: IpAddr) -> Option<Network> {
+        let is_proxy = self.app.config.connections.proxies.have(address.to_canonical());
+        (!self.is_admin && !is_proxy).then(|| Network::of(address))
     }
 
     /// Counts a connection that could not be accepted, mostly for lack of file descriptors, and logs it once a minute.
@@ -111,8 +105,8 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.limiter.open.lock();
         open.count -= 1;
-        if let Some(address) = &self.address {
-            open.by_address.remove(address, 1);
+        if let Some(network) = &self.network {
+            open.by_network.remove(network, 1);
         }
         drop(open);
         self.limiter.app.metrics.http_connections.dec();

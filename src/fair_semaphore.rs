@@ -1,0 +1,122 @@
+//! A semaphore that lends each key only a share of its permits, so that one tenant or network cannot keep out the others.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Lends permits by key.
+#[derive(Debug)]
+pub struct FairSemaphore<K> {
+    permits: u32,
+    share: u32,
+    all: Arc<Semaphore>,
+    /// Of the keys that hold permits or wait for one.
+    by_key: Mutex<HashMap<K, Arc<Semaphore>>>,
+}
+
+/// A permit. Dropping it gives it back.
+#[derive(Debug)]
+pub struct FairPermit {
+    _of_key: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
+}
+
+/// Why there is no permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    TimedOut,
+    Closed,
+}
+
+impl From<AcquireError> for Denied {
+    fn from(_: AcquireError) -> Self {
+        Self::Closed
+    }
+}
+
+impl<K: Eq + Hash> FairSemaphore<K> {
+    /// With this many permits, of which one key may hold `share`.
+    pub fn new(permits: u32, share: u32) -> Self {
+        Self { permits, share, all: Arc::new(Semaphore::new(permits as usize)), by_key: Mutex::default() }
+    }
+
+    /// The most permits that one key may hold.
+    pub fn share(&self) -> u32 {
+        self.share
+    }
+
+    /// Waits for a permit, for `patience` at most.
+    pub async fn acquire(&self, key: K, patience: Duration) -> Result<FairPermit, Denied> {
+        let of_key = self.of_key(key);
+        let both = async {
+            // The key's own permit first: acquirers that wait for it do not stand in the queue of the others.
+            let of_key = of_key.acquire_owned().await?;
+            let of_all = self.all.clone().acquire_owned().await?;
+            Ok(FairPermit { _of_key: of_key, _of_all: of_all })
+        };
+        timeout(patience, both).await.unwrap_or(Err(Denied::TimedOut))
+    }
+
+    fn of_key(&self, key: K) -> Arc<Semaphore> {
+        let mut by_key = self.by_key.lock();
+        // A permit, and an acquirer that waits, hold a reference of their own.
+        by_key.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
+        by_key.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.share as usize))).clone()
+    }
+
+    /// Waits until all permits are back, for `patience` at most, and lends none from then on.
+    pub async fn close(&self, patience: Duration) {
+        let _ = timeout(patience, self.all.acquire_many(self.permits)).await;
+        self.all.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::poll_immediate;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_holds_its_share_and_leaves_the_rest_to_others() {
+        let semaphore = FairSemaphore::new(4, 2);
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            held.push(semaphore.acquire("one", PATIENCE).await.unwrap());
+        }
+        assert_eq!(semaphore.acquire("one", PATIENCE).await.unwrap_err(), Denied::TimedOut);
+        let mut waits = Box::pin(semaphore.acquire("one", PATIENCE));
+        assert!(poll_immediate(&mut waits).await.is_none());
+        assert!(poll_immediate(semaphore.acquire("other", PATIENCE)).await.is_some());
+        held.pop();
+        assert!(waits.await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_keys_together_hold_all_permits_at_most() {
+        let semaphore = FairSemaphore::new(2, 1);
+        let held = [semaphore.acquire(1, PATIENCE).await, semaphore.acquire(2, PATIENCE).await];
+        assert!(held.iter().all(Result::is_ok));
+        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), Denied::TimedOut);
+        drop(held);
+        assert!(semaphore.acquire(3, PATIENCE).await.is_ok());
+        semaphore.close(PATIENCE).await;
+        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), Denied::Closed);
+    }
+
+    #[tokio::test]
+    async fn a_key_without_permits_is_forgotten() {
+        let semaphore = FairSemaphore::new(2, 1);
+        for key in 0..100 {
+            assert!(semaphore.acquire(key, PATIENCE).await.is_ok());
+        }
+        assert_eq!(semaphore.by_key.lock().len(), 1);
+    }
+}
