@@ -301,54 +301,30 @@ fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
 }
 
 fn translate(input: SendInput) -> crate::error::Result<Input> {
-    let (message_type, addressees, content, sender, (publish_at, expires_at), (idempotency_key, is_strict)) =
-        match input {
-            SendInput::Announcement(of) => {
-                let addressees = addressees(of.audience)?;
-                (
-                    of.r#type,
-                    addressees,
-                    of.content,
-                    of.sender,
-                    (of.publish_at, of.expires_at),
-                    (of.idempotency_key, of.strict),
-                )
-            }
-            SendInput::Reminder(of) => {
-                let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
-                let addressees = Addressees::Subscribers { target_type, target_id, action: of.action };
-                (
-                    of.r#type,
-                    addressees,
-                    of.content,
-                    of.sender,
-                    (of.publish_at, of.expires_at),
-                    (of.idempotency_key, of.strict),
-                )
-            }
-            SendInput::Message(of) => {
-                let addressees = Addressees::Receiver(of.receiver.0);
-                (
-                    of.r#type,
-                    addressees,
-                    of.content,
-                    of.sender,
-                    (of.publish_at, of.expires_at),
-                    (of.idempotency_key, of.strict),
-                )
+    // What the three kinds of input share.
+    macro_rules! input {
+        ($input:ident, $addressees:expr) => {
+            Input {
+                message_type: $input.r#type,
+                addressees: $addressees,
+                content: $input.content.into(),
+                sender: $input.sender.map(|id| id.0),
+                publish_at: $input.publish_at.map(|at| at.0),
+                expires_at: $input.expires_at.map(|at| at.0),
+                idempotency_key: $input.idempotency_key,
+                is_strict: $input.strict,
+                past: None,
+                raised: None,
+                sent_by: None,
             }
         };
-    Ok(Input {
-        message_type,
-        addressees,
-        content: content.into(),
-        sender: sender.map(|id| id.0),
-        publish_at: publish_at.map(|at| at.0),
-        expires_at: expires_at.map(|at| at.0),
-        idempotency_key,
-        is_strict,
-        past: None,
-        raised: None,
-        sent_by: None,
+    }
+    Ok(match input {
+        SendInput::Announcement(of) => input!(of, addressees(of.audience)?),
+        SendInput::Reminder(of) => input!(of, {
+            let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
+            Addressees::Subscribers { target_type, target_id, action: of.action }
+        }),
+        SendInput::Message(of) => input!(of, Addressees::Receiver(of.receiver.0)),
     })
 }
