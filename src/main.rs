@@ -61,7 +61,7 @@ async fn main() -> ExitCode {
     if let Err(error) = &ended {
         // Who wants no log wants to know all the same why nothing was done.
         if tracing::enabled!(tracing::Level::ERROR) {
-            tracing::error!("{}", config::masked(&error.told()));
+            tracing::error!("{}", config::without_credentials(&error.told()));
         } else {
             tell(error);
         }
@@ -79,7 +79,7 @@ async fn main() -> ExitCode {
 fn print(said: &clap::Error) {
     let text = said.render();
     let is_terminal = if said.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
-    let text = config::masked(&if is_terminal { text.ansi().to_string() } else { text.to_string() });
+    let text = config::without_credentials(&if is_terminal { text.ansi().to_string() } else { text.to_string() });
     let _ = if said.use_stderr() {
         std::io::stderr().write_all(text.as_bytes())
     } else {
@@ -89,7 +89,7 @@ fn print(said: &clap::Error) {
 
 /// Says why on standard error, which may be closed: without passwords in URLs, which settings may have.
 fn tell(error: &Error) {
-    let _ = writeln!(std::io::stderr(), "{}", config::masked(&error.told()));
+    let _ = writeln!(std::io::stderr(), "{}", config::without_credentials(&error.told()));
 }
 
 /// Tells supervisors whether starting again may help: where somebody has to change something first it is `EX_CONFIG` of

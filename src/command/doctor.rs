@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidings::auth::SignIn;
 use tidings::clock::Agreed;
 use tidings::config::operations::Operations;
-use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig, masked};
+use tidings::config::{AuthConfig, Config, DatabaseConfig, EgressConfig, KeysConfig, LogConfig, without_credentials};
 use tidings::database::{self, Database};
 use tidings::domain::{lane, mail};
 use tidings::egress::Egress;
@@ -39,14 +39,14 @@ pub async fn run(config: &Config, log: &LogConfig, json: bool) -> Result<()> {
     if json {
         let found = |(what, found): (Cow<'_, str>, Result<String>)| match found {
             Ok(found) => json!({ "what": what, "ok": true, "found": found }),
-            Err(error) => json!({ "what": what, "ok": false, "found": masked(&error.told()) }),
+            Err(error) => json!({ "what": what, "ok": false, "found": without_credentials(&error.told()) }),
         };
         let all: Vec<Value> = findings.0.into_iter().map(found).collect();
         say(&format!("{}\n", json!({ "ok": ailing == 0, "findings": all })))?;
     } else {
         let line = |(what, found): (Cow<'static, str>, Result<String>)| match found {
             Ok(found) => format!("ok    {what}: {found}\n"),
-            Err(error) => format!("WRONG {what}: {}\n", masked(&error.told())),
+            Err(error) => format!("WRONG {what}: {}\n", without_credentials(&error.told())),
         };
         say(&findings.0.into_iter().map(line).collect::<String>())?;
     }

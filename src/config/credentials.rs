@@ -1,8 +1,8 @@
 //! What is shown of URLs: no users and passwords.
 
-/// A text in which `…` stands for the users and passwords of URLs. A password may have anything in it that nobody has escaped, but for white
-/// space: so all goes that stands between the scheme and the last @ of a word.
-pub fn masked(text: &str) -> String {
+/// A text with `…` in place of the users and passwords of URLs: of each word, all between the scheme and the last `@`. A password may hold
+/// any character but white space that was not percent-encoded.
+pub fn without_credentials(text: &str) -> String {
     text.split_inclusive(char::is_whitespace).map(word).collect()
 }
 
@@ -11,7 +11,7 @@ fn word(word: &str) -> String {
     let (before, host) = word.split_at(at);
     match before.find("://") {
         Some(scheme) => format!("{}…{host}", &before[..scheme + "://".len()]),
-        // Somebody has left the scheme out.
+        // A URL without its scheme.
         None if before.contains(':') => format!("…{host}"),
         None => word.to_owned(),
     }
@@ -19,7 +19,7 @@ fn word(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::masked;
+    use super::without_credentials;
 
     #[test]
     fn urls_are_shown_without_users_and_passwords() {
@@ -34,7 +34,7 @@ mod tests {
             ("[env: X=https://u:p@h]", "[env: X=https://…@h]"),
             ("'user:password@host'", "…@host'"),
         ] {
-            assert_eq!(masked(text), shown);
+            assert_eq!(without_credentials(text), shown);
         }
     }
 }

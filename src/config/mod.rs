@@ -1,12 +1,12 @@
 //! Settings: read from the environment or the command line once, at start-up, and nowhere else.
 
 mod connections;
+mod credentials;
 mod egress;
 mod files;
 mod keys;
 mod limits;
 mod log;
-mod masked;
 mod oidc;
 pub mod operations;
 mod public;
@@ -22,12 +22,12 @@ use clap::{ArgAction, Args, ValueEnum};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 pub use connections::{ConnectionsConfig, ListenConfig, Networks, NotFound};
+pub use credentials::without_credentials;
 pub use egress::{Destinations, EgressConfig};
 pub use files::{Environment, FilesConfig, with_files};
 pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
-pub use masked::masked;
 pub use oidc::{OidcConfig, SignInConfig, TenantOf};
 pub use public::{PublicConfig, PublicUrl, is_confidential};
 pub use sources::{SourceSettings, SourcesConfig};

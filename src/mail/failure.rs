@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use lettre::transport::smtp;
 
 use crate::egress;
-use crate::text::{closed, first_bytes, masked, one_line};
+use crate::text::{closed, first_bytes, one_line, without_secret};
 
 /// The most bytes of what is told.
 const TOLD_BYTES: usize = 500;
@@ -119,7 +119,7 @@ impl Failure {
     /// The same without what nobody may see, which the relay may repeat. Our own words have nothing of it.
     pub(super) fn without(self, secrets: &[String]) -> Self {
         let Some((ours, said)) = self.told.split_once(": ").filter(|_| self.code.is_some()) else { return self };
-        let said = secrets.iter().fold(said.to_owned(), |said, secret| masked(&said, secret));
+        let said = secrets.iter().fold(said.to_owned(), |said, secret| without_secret(&said, secret));
         let told = line(&format!("{ours}: {said}"));
         Self { told, ..self }
     }

@@ -1,8 +1,8 @@
-//! Secrets in what others say.
+//! Hides secrets in the messages of other servers.
 
-/// A text with `…` in place of a secret, where that stands by itself: in the middle of words it is a part of them, and its letters would
-/// show in what is missing.
-pub fn masked(text: &str, secret: &str) -> String {
+/// A text with `…` in place of a secret that stands by itself. Within a longer word it stays: a gap in a known word would give its letters
+/// away.
+pub fn without_secret(text: &str, secret: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;
     for (at, _) in text.match_indices(secret).filter(|_| !secret.is_empty()) {
@@ -19,7 +19,7 @@ pub fn masked(text: &str, secret: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::masked;
+    use super::without_secret;
 
     #[test]
     fn a_secret_is_masked_where_it_stands_by_itself() {
@@ -30,7 +30,7 @@ mod tests {
             ("hunter2 hunter22 xhunter2", "hunter2", "… hunter22 xhunter2"),
             ("a", "", "a"),
         ] {
-            assert_eq!(masked(text, secret), expected, "{text}");
+            assert_eq!(without_secret(text, secret), expected, "{text}");
         }
     }
 }

@@ -7,5 +7,5 @@ mod visible;
 
 pub use cut::{characters, cut, cut_trimmed, first_bytes};
 pub use direction::{Closing, closed, ends_paragraph, reorders};
-pub use mask::masked;
+pub use mask::without_secret;
 pub use visible::{is_visible, one_line, paragraphs, shown_line};

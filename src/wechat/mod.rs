@@ -17,7 +17,7 @@ use crate::clock::Millis;
 use crate::config::WeChatConfig;
 use crate::egress::{Answer, Egress};
 use crate::error::{Error, Result};
-use crate::text::{closed, first_bytes, masked, one_line};
+use crate::text::{closed, first_bytes, one_line, without_secret};
 pub use errcode::Verdict;
 pub use field::fitted;
 
@@ -92,7 +92,7 @@ impl Failure {
 
     /// Without something that WeChat may have repeated.
     fn without(mut self, secret: &str) -> Self {
-        self.told = masked(&self.told, secret);
+        self.told = without_secret(&self.told, secret);
         self
     }
 }
