@@ -14,7 +14,7 @@ pub fn is_reserved(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a string begins so, in whatever way its characters are escaped.
+/// Whether a string begins with it. Any of its characters may be escaped.
 fn begins(mut text: &[u8]) -> bool {
     RESERVED.iter().all(|expected| {
         let (byte, rest) = match text {
@@ -37,7 +37,7 @@ mod tests {
     use super::is_reserved;
 
     #[test]
-    fn what_is_reserved_is_found_in_whatever_way_it_is_written() {
+    fn a_reserved_key_is_found_however_it_is_escaped() {
         for text in [
             r#"{"$serde_json::private::RawValue":"1"}"#,
             r#"{"a":[{ "$serde_json::private::Number" : "1"}]}"#,

@@ -86,7 +86,7 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
     }
     app.db.fence.arm();
     if let Err(error) = fence::settle(app, live).await {
-        // It is tried again below. Whoever watches over this node is told by `/readyz`.
+        // It is tried again below. `/readyz` reports it.
         tracing::error!(cause = error.told(), "the database cannot be used yet");
     }
     let (fenced, told) = (app.clone(), live.clone());

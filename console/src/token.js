@@ -10,7 +10,7 @@ export function first() {
 }
 
 /**
- * Who is calling after a link with this token, if any. A link must not make somebody work as another, or as somebody at all, without their
+ * Who is calling after a link with this token, if any. A link must not sign a user in, or in as another user, without their
  * knowing: it only offers its token.
  */
 export function linked(calling, token) {

@@ -7,8 +7,8 @@ import { TOKEN, keep, kept } from './storage.js';
 const NO_DOORS = { signIn: false, session: null };
 
 /**
- * Who is calling when the page opens, and a token that a link offers: a link must not make somebody work as another, or as somebody at all,
- * without their knowing.
+ * Who is calling when the page opens, and a token that a link offers. A link must not sign a user in, or in as another user, without their
+ * knowing.
  */
 export async function first() {
   const [linked, token] = [taken(), kept(TOKEN)];

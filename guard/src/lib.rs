@@ -220,7 +220,7 @@ fn parse(text: &str, limits: &Limits) -> Result<ExecutableDocument, Refusal> {
     literal::parse(text, &found.literals)
 }
 
-/// Parses a document of somebody who is trusted, without limits. The parser calls itself for each bracket within another.
+/// Parses a document from a trusted source, without limits. The parser calls itself for each bracket within another.
 pub fn parse_trusted(text: &str) -> Result<ExecutableDocument, Refusal> {
     literal::parse(text, &scan(text)?.literals)
 }

@@ -1,4 +1,4 @@
-//! What users may subscribe to and whom they may follow by themselves: types of targets that are listed as open, and follows.
+//! Whether users may subscribe and follow by themselves: the target types that are open to them, and a setting for follows.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

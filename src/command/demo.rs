@@ -22,7 +22,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// Serves the demo on this machine, over a database that is thrown away.
 ///
-/// Fails with `Config` where somebody else's data would be in it, or others could reach it: everybody has its tokens.
+/// Fails with `Config` if a database is set or if other machines could reach the server: the demo's tokens are public.
 pub async fn serve(mut config: Config) -> Result<()> {
     if config.database.url.is_some() {
         let why = "DATABASE_URL is set: --demo gives its tokens to everybody, and so has a database of its own, which it throws away. \
@@ -51,7 +51,7 @@ pub async fn serve(mut config: Config) -> Result<()> {
     demo::fill(&app).await?;
     let pages = demo::routes(app.clone());
     let served = serve_over(app, pages, async |address| greet(&auth, address)).await;
-    // What is left in the folder for temporary files is nobody's loss.
+    // A folder that stays among the temporary files does no harm.
     let _ = std::fs::remove_dir_all(folder);
     served
 }

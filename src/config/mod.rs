@@ -205,7 +205,7 @@ pub struct AuthConfig {
 }
 
 impl AuthConfig {
-    /// Finds secrets that are too short to be any, and keys that somebody on the way could replace.
+    /// Finds secrets that are too short to be any, and key URLs over plain HTTP, which an attacker on the network could replace.
     pub fn check(&self) -> Result<()> {
         if let Some(JwksSource::Url(url)) = &self.jwks
             && !reqwest::Url::parse(url).is_ok_and(|url| is_confidential(&url))

@@ -136,13 +136,13 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let read = Any::Sqlite(read.map_err(unusable)?);
     encoding::check("DATABASE_URL", &mut read.lend().await?).await?;
     if let Some(number) = number(&file) {
-        // All connections have the same file open, whatever is in its place later (`Health`).
+        // All connections keep this file open, even if another file takes its path later (`Health`).
         fence.meets(&Lineage::of_file(number));
     }
     Ok(Database::over((read.clone(), Any::Sqlite(write)), read, fence, Some(&file)))
 }
 
-/// A file's number on its disk, which one that is put in its place does not have; nothing in memory, and where the system has none.
+/// A file's inode number, by which a replaced file is told apart. `None` in memory, and on systems without inodes.
 fn number(file: &Path) -> Option<u64> {
     #[cfg(unix)]
     return std::fs::metadata(file).ok().map(|of| std::os::unix::fs::MetadataExt::ino(&of));

@@ -1,4 +1,4 @@
-//! URLs with several hosts, of which one takes writes.
+//! URLs with several hosts. One of the hosts takes writes.
 
 use crate::error::{Error, Result};
 
@@ -15,7 +15,7 @@ pub fn each_host(setting: &str, url: &str) -> Result<Vec<String>> {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    // A password may hold an `@` that nobody has encoded.
+    // A password may hold an `@` that is not percent-encoded.
     let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
     let user = if user.is_empty() { String::new() } else { format!("{user}@") };
     if hosts.contains(',') && hosts.split(',').any(str::is_empty) {

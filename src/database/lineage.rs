@@ -1,4 +1,4 @@
-//! Which history of which database a connection leads to, and the fence between two of them.
+//! The lineage of a database (which database, and which history of it), and the fence between two lineages.
 //!
 //! After a failover to a server that lacks the end of the log, after a restore, and where a name leads elsewhere, the numbers of users,
 //! tenants and items that this process remembers may come to mean others. So each connection is asked for its lineage in the round trip
@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::Ailment;
 
-/// A fence that has been closed for longer than this refuses at once: whatever keeps it closed lasts.
+/// A fence that has been closed for longer than this refuses at once: the cause will not pass soon.
 const WAITED_FOR: Duration = Duration::from_secs(5);
 
 tokio::task_local! {
@@ -26,7 +26,7 @@ tokio::task_local! {
     static PASSES: ();
 }
 
-/// Does the work of the fence itself, which needs connections while nobody else has any.
+/// Runs work of the fence itself, which may use connections while the fence is closed.
 pub fn passing<F: Future>(work: F) -> impl Future<Output = F::Output> {
     PASSES.scope((), work)
 }
@@ -231,12 +231,12 @@ impl Fence {
         admitted == 0 || tag == 0 || admitted == tag
     }
 
-    /// The same, for whoever asks here and now.
+    /// Whether the current task may use a connection with this tag now.
     pub fn lends(&self, tag: Tag) -> bool {
         (!self.is_closed() || passes()) && self.admits(tag)
     }
 
-    /// Waits while it is closed; nobody waits for one that stays closed.
+    /// Waits while the fence is closed, but not for a fence that stays closed.
     pub async fn wait(&self, until: Instant) -> Result<(), DbErr> {
         if !self.is_closed() || passes() {
             return Ok(());

@@ -172,7 +172,7 @@ impl Database {
         Ok(row.ok_or_else(|| Error::internal("the database does not say what time it is"))?.try_get("", "millis")?)
     }
 
-    /// Asks where connections lead by now; nothing where there is no lineage, as in memory.
+    /// Asks the database for its lineage. `None` if it has none, as in memory.
     pub async fn lineage(&self) -> Result<Option<Lineage>> {
         match self.backend() {
             DbBackend::Sqlite => Ok(self.fence.met()),

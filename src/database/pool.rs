@@ -115,7 +115,7 @@ pub struct Opener<C: Connection> {
     fence: Arc<Fence>,
 }
 
-/// Servers of one database, of which one takes writes.
+/// The servers of one database. One of them takes writes.
 pub struct Hosts<C: Connection> {
     all: Vec<C::Options>,
     /// The one that answered last.
@@ -164,7 +164,7 @@ impl<C: Driver> Opener<C> {
                 self.hosts.at.store(place % many, Ordering::Relaxed);
                 return opened;
             }
-            // Whoever gives up meanwhile leaves the next place to whoever comes next.
+            // An attempt that is dropped meanwhile leaves the next host to the next attempt.
             self.hosts.at.store((place + 1) % many, Ordering::Relaxed);
             // Of several that do not do, one that answers says more than one that does not.
             if opened.is_ok() || last.is_none() {

@@ -27,7 +27,7 @@ tokio::task_local! {
     static PARTY: Request;
 }
 
-/// What is done for somebody.
+/// Work for a party.
 struct Request {
     party: Party,
     places: Arc<Semaphore>,

@@ -518,7 +518,7 @@ impl TargetTypeMutation {
     }
 
     /// Says who may begin to follow users; follows stay as they are. A follower gets all reminders whose sender is the followed user,
-    /// whatever their target. ADMIN.
+    /// of any target. ADMIN.
     async fn save_follow_policy(
         &self,
         ctx: &Context<'_>,

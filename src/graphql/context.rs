@@ -118,7 +118,7 @@ impl<'a> Call<'a> {
         user::mention_one(self.app, self.tenant, field, self.named(field, named)?).await
     }
 
-    /// The user of a call that makes no user; nothing where the tenant does not know them. A user's own token makes them known.
+    /// The user of a call that creates no user. `None` if the tenant does not know them. A user's own token makes them known.
     pub async fn known_subject(self, field: &str, named: Option<&ID>) -> Result<Option<UserId>> {
         let name = self.named(field, named)?;
         match self.viewer.role {

@@ -24,8 +24,8 @@ pub struct InboxSubscription;
 #[Subscription]
 impl InboxSubscription {
     /// Every new item of the viewer in order, of these types or of all. With `after`, everything newer than that
-    /// cursor first (`overview.cursor`, or an item's): nothing is missed or repeated, whatever happened to the
-    /// connection or the server. A cursor from before the retention window, or of another inbox, is `BAD_USER_INPUT`.
+    /// cursor first (`overview.cursor`, or an item's): nothing is missed or repeated, even if the
+    /// connection or the server failed. A cursor from before the retention window, or of another inbox, is `BAD_USER_INPUT`.
     /// A session that falls 256 items behind ends with `UNAVAILABLE`; resume from its last cursor. USER.
     async fn item_received(
         &self,

@@ -21,10 +21,9 @@ pub struct SendQuery;
 
 #[Object]
 impl SendQuery {
-    /// How many users an announcement would be for if it were sent now, whatever they have switched off, as `stats.audienceSize` counts them
-    /// afterwards; for users by name, how many
-    /// different ones, also those of whom the tenant has never heard. A million of users, or of members of groups, are counted at the
-    /// most: `exact` is false where there may be more. Fails where a send to this audience would. SERVICE, ADMIN.
+    /// How many users an announcement would address if it were sent now, counted as `stats.audienceSize` counts them afterwards. Preferences
+    /// do not count; named users count once each, also those that the tenant does not know. It counts at most a million users or
+    /// members of groups: `exact` is false if there may be more. Fails where a send to this audience would. SERVICE, ADMIN.
     async fn audience_size(
         &self,
         ctx: &Context<'_>,

@@ -12,8 +12,8 @@ use crate::domain::tally::{self, Hour};
 /// How many users it addressed, has reached and was read by.
 #[derive(Clone, Copy, Debug, SimpleObject)]
 pub struct NotificationStats {
-    /// Users whom it was for when it was published, whatever they have switched off, and whether or not they still are: those who are named; who
-    /// were in the groups; who listened to the target's action or followed the sender, but for the sender; or all of whom the tenant had heard.
+    /// Users that it addressed when it was published: named users, members of the groups, followers of the sender and subscribers of the
+    /// target's action without the sender, or all users that the tenant knew. Preferences and later changes do not count.
     /// An announcement to everyone reaches users who come later, too: `deliveredCount` where that is more. Null until counted, within a minute.
     pub audience_size: Option<i32>,
     /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::json::is_reserved;
 
-/// What some programs begin a text with, which says nothing where all is UTF-8 (RFC 8259, section 8.1).
+/// A byte order mark, which some programs write. A parser may ignore it (RFC 8259, section 8.1).
 const MARK: &str = "\u{feff}";
 
 /// The most characters of the path to what is wrong.
@@ -43,7 +43,7 @@ fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
     Error::bad_input(field, format!("{subject}{kind} at line {line}, column {column}: {what}"))
 }
 
-/// The path to what is wrong, by reading the text again: whoever sends nothing wrong does not pay for it.
+/// The path to what is wrong. It reads the text a second time, so that valid requests do not pay for paths.
 fn path(text: &[u8]) -> String {
     let read = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_slice(text));
     let path = read.err().map(|error| error.path().to_string()).unwrap_or_default();

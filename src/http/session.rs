@@ -177,7 +177,7 @@ impl Drop for Session {
     }
 }
 
-/// By what somebody came in, and for how long it counts.
+/// The credential of a socket, and how long it is valid.
 #[derive(Clone, Debug)]
 pub struct Pass {
     /// Seconds since 1970.
@@ -187,12 +187,12 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// By a token.
+    /// From a token.
     pub fn token(claims: &Claims) -> Self {
         Self { exp: claims.exp, session_id: None }
     }
 
-    /// By the cookie of somebody who has signed in.
+    /// From the cookie of a signed-in user.
     pub fn cookie(session: &SignedIn) -> Self {
         Self { exp: session.claims.exp, session_id: Some(session.id.clone()) }
     }
@@ -209,7 +209,7 @@ impl Pass {
         if self.session_id.is_some() { "the session has ended: sign in again" } else { "the token has expired" }
     }
 
-    /// Whether it still counts, at another look. Whoever cannot be asked about stays.
+    /// Whether it is still valid. If the database cannot be asked, it is.
     pub async fn counts(&self, app: &App) -> bool {
         let Some(id) = &self.session_id else { return false };
         let is_over = self.exp.saturating_mul(1000) <= app.now();

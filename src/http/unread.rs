@@ -109,7 +109,7 @@ impl Unread {
         }
     }
 
-    /// Counts bytes for each of these, who may have so many; nothing where one of them would have more.
+    /// Counts bytes for each of these. `None` if one of them would exceed its bound.
     fn hold(&self, bounds: Vec<(Whose, usize)>, bytes: usize) -> Option<Held> {
         let mut held = self.0.held.lock();
         if bounds.iter().any(|(whose, most)| held.of(whose).saturating_add(bytes) > *most) {

@@ -116,7 +116,7 @@ impl Failure {
         Self::new(FailureKind::Later, "the relay answers something else than what it was asked")
     }
 
-    /// The same without what nobody may see, which the relay may repeat. Our own words have nothing of it.
+    /// The same without secrets, which the relay may repeat. Our own words have none.
     pub(super) fn without(self, secrets: &[String]) -> Self {
         let Some((ours, said)) = self.told.split_once(": ").filter(|_| self.code.is_some()) else { return self };
         let said = secrets.iter().fold(said.to_owned(), |said, secret| without_secret(&said, secret));

@@ -40,7 +40,7 @@ pub fn codes(field: &str, texts: &[String]) -> Result<()> {
     texts.iter().enumerate().try_for_each(|(place, text)| code(&format!("{field}[{place}]"), text))
 }
 
-/// One line of text for people: 1 to 256 characters, of which some can be seen; no control characters or line breaks.
+/// One line of text for people: 1 to 256 characters, at least one of them visible; no control characters or line breaks.
 pub fn title(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
     if text.trim().is_empty() || characters > TITLE_CHARACTERS {
@@ -56,7 +56,7 @@ pub fn title(field: &str, text: &str) -> Result<()> {
     visible(field, text)
 }
 
-/// Text of which something can be seen.
+/// Text with at least one visible character.
 pub fn visible(field: &str, text: &str) -> Result<()> {
     if is_visible(text) {
         return Ok(());

@@ -14,7 +14,7 @@ impl Gaps {
         self.0.entry(tenant).or_default().push((after, upto));
     }
 
-    /// Whether a place is in one of them. Whoever has seen it has seen what was lost.
+    /// Whether a place is in a gap. A client that has seen it has seen entries that were lost.
     pub fn have(&self, tenant: TenantId, place: Seq) -> bool {
         self.of(tenant).iter().any(|(after, upto)| *after < place && place < *upto)
     }

@@ -7,7 +7,7 @@ use jiff::{Timestamp, ToSpan, civil};
 
 use crate::error::{Error, Result};
 
-/// What IANA's list has for machines whose clocks nobody has set.
+/// IANA's zone for machines whose clock was never set.
 const UNSET: &str = "Factory";
 
 /// A time zone of IANA's list, which is compiled in: what the machine has of it does not matter.

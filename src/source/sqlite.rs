@@ -88,7 +88,7 @@ impl Sqlite {
         Ok(Self { path })
     }
 
-    /// Whether this is the file of a URL, by whatever path.
+    /// Whether this is the file of a URL, by any path.
     pub fn is_over(&self, database: &str) -> bool {
         if !database.starts_with("sqlite:") {
             return false;

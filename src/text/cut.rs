@@ -1,4 +1,4 @@
-//! Cuts between what people take for characters: extended grapheme clusters (UAX #29).
+//! Cuts texts between extended grapheme clusters (UAX #29), which people see as characters.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -26,7 +26,7 @@ pub fn first_bytes(text: &str, most: usize) -> String {
     cut(text, most, "", str::len)
 }
 
-/// The beginning that leaves room for the mark; nothing where the whole text has room.
+/// The beginning that leaves room for the mark. `None` if the whole text has room.
 fn shortened(text: &str, most: usize, mark: &str, measure: impl Fn(&str) -> usize) -> Option<String> {
     // No measure exceeds six for each byte, as JSON escapes a control character.
     if text.len() * 6 <= most || measure(text) <= most {

@@ -1,4 +1,4 @@
-//! Characters that turn the direction of a line (UAX #9, the Unicode Bidirectional Algorithm).
+//! Characters that change the direction of a line (UAX #9, the Unicode Bidirectional Algorithm).
 //!
 //! A text that opens an embedding, an override or an isolate and does not close it turns what stands behind it on the same line.
 

@@ -1,4 +1,4 @@
-//! What of a text can be seen.
+//! Which characters of a text are visible.
 
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Lines that end with `\n` or `\r\n`, whatever ended them before; tabs stay, and other control characters are spaces.
+/// Lines that end with `\n` or `\r\n`. Other line breaks become `\n`, tabs stay, and other control characters become spaces.
 pub fn paragraphs(text: &str) -> Cow<'_, str> {
     if !text.contains(|of| breaks_line(of) && !matches!(of, '\n' | '\t')) {
         return Cow::Borrowed(text);
@@ -76,7 +76,7 @@ pub fn paragraphs(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines)
 }
 
-/// A text of somebody's as one line that turns nothing beside it; nothing where it shows nothing.
+/// A user's text as one line that does not reorder the text beside it. `None` if nothing of it is visible.
 pub fn shown_line(text: &str) -> Option<String> {
     is_visible(text).then(|| closed(&one_line(text)).into_owned())
 }

@@ -27,7 +27,7 @@ use provider::Provider;
 pub use refusal::Refusal;
 use sealed::{Kind, Seals};
 
-/// How long somebody may take at the provider, in seconds.
+/// How long a user may take at the provider, in seconds.
 pub const ATTEMPT_SECONDS: i64 = 10 * 60;
 
 /// The most bytes of an ID token that is kept so that it can be shown to the provider when its session ends: a cookie has 4,096 at the most.

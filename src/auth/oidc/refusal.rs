@@ -1,6 +1,6 @@
-//! Why nobody came in.
+//! Why a sign-in fails.
 
-/// Why somebody is not let in.
+/// Why a sign-in fails.
 #[derive(Debug)]
 pub enum Refusal {
     /// This browser has not begun it, or too long ago, or it has ended already.

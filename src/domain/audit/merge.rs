@@ -9,7 +9,7 @@ use crate::model::slice::{End, Slice};
 pub struct Place {
     pub entry: i64,
     pub notification: i64,
-    /// The list that the act right before the cut is of, whose number then is that act's; nothing where the cut is behind no act.
+    /// The list of the act right before the cut; that list's number is then the number of the act. `None` if no act is right before the cut.
     pub behind: Option<List>,
 }
 

@@ -51,7 +51,7 @@ pub(super) fn range(user: UserId, kind: Kind, slice: Slice<ChannelId>) -> Select
     }
 }
 
-/// A user listens to channels of their own choice from now on. Returns how many subscriptions are new, and nothing where the permit
+/// A user listens to channels of their own choice from now on. Returns how many subscriptions are new, or `None` if the permit
 /// does not hold any more; `CONFLICT` where they are too many.
 pub(super) async fn begin_one(
     txn: &Transaction,

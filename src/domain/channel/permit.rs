@@ -1,4 +1,4 @@
-//! Whether users may begin to listen by themselves, as the tenant's catalogue says.
+//! Whether users may subscribe and follow by themselves, as the tenant's catalogue says.
 //!
 //! The catalogue that is remembered decides, and the transaction that makes the subscription compares its version in the statement that
 //! locks the user's row. So the check costs no statement, and no subscription goes by an old catalogue.
@@ -11,10 +11,10 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user::By;
 use crate::error::{Error, Result};
 
-/// How often somebody begins anew to listen because the catalogue has changed meanwhile.
+/// Attempts to subscribe while the catalogue keeps changing.
 const TRIES: usize = 5;
 
-/// What somebody is to listen to.
+/// What a user asks to listen to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Subject<'a> {
     /// Targets of a type.
@@ -47,7 +47,7 @@ impl Subject<'_> {
     }
 }
 
-/// Says that somebody may begin to listen, by the catalogue of one version or by any.
+/// Permission to begin to listen, under one version of the catalogue or under any.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permit(Option<i64>);
 
@@ -61,7 +61,7 @@ impl Permit {
     }
 }
 
-/// Asks for permits for one who begins to listen: another one each time that the last did not hold any more.
+/// Gives the permits for a subscription: a new one each time the last no longer holds.
 #[derive(Debug)]
 pub(super) struct Permits<'a> {
     subject: Subject<'a>,

@@ -88,9 +88,9 @@ fn forget(app: &App, live: &Live) {
 
 /// Raises all numbers, unless that was done; returns how often it was by now. Nodes do it one after the other.
 ///
-/// Where nothing stands in the database, nobody has looked before: only a node that knew another one can tell that it is one.
+/// If the database has no lineage row, no node has looked at it before. Then only a node that knew another database can tell a change.
 async fn raised(app: &App, lineage: &Lineage, (knew_another, number): (bool, u64)) -> Result<u64> {
-    // A database that has not heard of the last time may have given out numbers since that nobody else knows of.
+    // A database that has not heard of the last time may have given out numbers since that no other database knows.
     let is_done = |of: &Standing| of.name == *lineage.name && of.number >= number;
     let further = |of: &Standing| {
         let number = of.number.max(number) + 1;
@@ -104,7 +104,7 @@ async fn raised(app: &App, lineage: &Lineage, (knew_another, number): (bool, u64
         }
     });
     match generated {
-        // Not allowed, which somebody has to know, and which is no reason to serve nobody.
+        // The database user lacks the right. The operator must know, but the server can serve.
         Err(Error::Internal(cause)) => {
             let cause = Error::Internal(cause).told();
             let hint = "this database user may not raise generated ids: run `tidings restored` as one who may";

@@ -37,7 +37,7 @@ impl Display for Standing {
 /// The row that is always there.
 const FIRST: &str = "name";
 
-/// What stands in the database; nothing where no node has compared it yet. Until the transaction ends no other node gets past this.
+/// Reads the row. `None` if no node has compared lineages yet. Other nodes wait here until the transaction ends.
 ///
 /// Fails with `Unavailable` while a dump is restored that has not come so far: a row of ours would be in its way.
 pub(super) async fn standing(txn: &Transaction) -> Result<Option<Standing>> {
@@ -51,7 +51,7 @@ pub(super) async fn standing(txn: &Transaction) -> Result<Option<Standing>> {
     }))
 }
 
-/// Lets something else stand there.
+/// Writes the row.
 pub(super) async fn stand(txn: &Transaction, standing: &Standing) -> Result<()> {
     let columns = [Server::Name, Server::Value];
     let merged = Existing::Merged { key: &columns[..1], raised: &[], replaced: &columns[1..] };

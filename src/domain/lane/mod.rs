@@ -213,7 +213,7 @@ pub async fn find(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Opt
     Ok(of.one(&app.db.read).await?)
 }
 
-/// The tenant's lane with this row, of any kind; nothing where there is none.
+/// The tenant's lane with this id, of any kind.
 pub async fn find_any(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
     Ok(Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
 }

@@ -15,7 +15,7 @@ const NAMED: usize = 12;
 /// How far the host of a delivery is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'a> {
-    /// The operators have named it, or everybody's browsers use it.
+    /// The operators have named it, or it is a public push service.
     Known,
     /// A user has named this origin, which answered promptly the last time.
     Proven(&'a str),
@@ -38,7 +38,7 @@ struct Taken {
 #[derive(Debug)]
 pub(super) struct Seat {
     seats: Seats,
-    /// Nothing where the host is known.
+    /// `None` if the host is known.
     origin: Option<String>,
     is_doubted: bool,
 }

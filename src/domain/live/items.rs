@@ -44,7 +44,7 @@ pub struct ItemFeed {
 /// Every item of a user after `after`, or from now on, of these types or of all.
 ///
 /// A place that lies before the retention window, or that the log does not have, is refused: what came after it may be
-/// gone. So is one of what was lost in a failover: whoever was there shows what is no more.
+/// gone. So is a cursor into what a failover lost: its client shows items that are gone.
 pub async fn items(
     app: &Arc<App>,
     live: &Arc<Live>,

@@ -185,7 +185,7 @@ fn check_input(by: By<'_>, input: &Input, catalogue: &Catalogue, now: Millis) ->
     check_addressees(&input.addressees)
 }
 
-/// Users send what other users can switch off, and lead nobody out of the partner's pages.
+/// Users may send only types that other users can switch off, and only links to the partner's own pages.
 fn check_user_input(input: &Input, kind: &MessageType) -> Result<()> {
     if !kind.users_may_send || kind.mandatory {
         let message = format!(

@@ -99,8 +99,8 @@ pub enum Addressees {
 }
 
 impl Addressees {
-    /// The same with each name once, in order; nothing where that is what it is. In which order somebody names users or groups, and how
-    /// often, says nothing.
+    /// The same with each name once, sorted. `None` if it is so already. The order of users or groups in an input, and repeats, mean
+    /// nothing.
     pub(super) fn as_set(&self) -> Option<Self> {
         let set = |names: &Vec<String>| {
             let mut set = names.clone();

@@ -91,7 +91,7 @@ fn keyed(app: &App, tenant: &Tenant, to: UpdateMany<Lanes>, id: i64, pair: &Pair
     Ok(to.col_expr(Column::PublicKey, Expr::val(pair.public.as_str())))
 }
 
-/// Why push services may not take a contact that is written as it has to be; nothing where they should.
+/// Why push services may refuse a well-formed contact. `None` if they should take it.
 pub fn contact_warning(contact: &str) -> Option<String> {
     let host = match contact.strip_prefix("mailto:") {
         Some(address) => address.rsplit_once('@')?.1.trim_matches(['[', ']']).to_owned(),

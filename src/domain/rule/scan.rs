@@ -141,8 +141,8 @@ fn due(now: Millis) -> Select<Rules> {
     due.filter(Column::LeaseUntil.lte(now))
 }
 
-/// Runs some of what is due of a tenant's over a source, one after the other until the turn is over; nothing where there was nothing
-/// to run.
+/// Runs some of what is due of a tenant's over a source, one after the other until the turn is over. `None` if nothing was
+/// due.
 async fn some_of(app: &App, turn: &Turn, until: Instant) -> Result<Option<()>> {
     let some = due(app.now()).filter(Column::Source.eq(&turn.source)).filter(Column::TenantId.eq(turn.tenant));
     let some = some.order_by_asc(Column::DueAt).limit(RULES);

@@ -1,6 +1,6 @@
-//! How many users a notification addressed: those who listened to its channels when it was published, whatever they have switched off.
+//! How many users a notification addressed: those who listened to its channels when it was published. Preferences do not count.
 //!
-//! They are counted afterwards. Who stops listening before that leaves a departure, which is counted along.
+//! They are counted afterwards. A user who stops listening before that leaves a departure, which is counted too.
 
 use std::collections::HashMap;
 
@@ -79,8 +79,8 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     Ok(upto < last)
 }
 
-/// How many users there are now whom each of the announcements addressed, which are in the order in which they were published: all of whom
-/// the tenant had heard by then.
+/// How many of the users that exist now each announcement addressed: those that the tenant knew when it was published. The announcements
+/// are in the order of publication.
 async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Result<Vec<(Seq, i64)>> {
     if of.is_empty() {
         return Ok(Vec::new());

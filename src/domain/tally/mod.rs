@@ -5,7 +5,7 @@
 //! item, and tallies are added to the notifications (`count`), and by the hour for large audiences (`hours`). A sync of many users over
 //! few entries of the log writes tallies at once.
 //!
-//! A span is true only as long as the items in it keep their state. Whatever changes single items therefore settles the user's spans
+//! A span is true only as long as the items in it keep their state. A change of single items therefore settles the user's spans
 //! first, under the lock of the user's row that it holds anyway. If an endpoint of the tenant subscribes to `item.read`, spans are settled
 //! by reader, and the transaction that adds tallies up also writes the webhooks (`told`). Every function here but those of the
 //! background runs under the lock of the users' rows.
@@ -96,7 +96,7 @@ pub async fn departing(txn: &Transaction, tenant: &Tenant, users: &[UserId], cha
     Ok(())
 }
 
-/// The same for a user who is erased, and whom announcements to everyone addressed from a place in the log on.
+/// The same for a user who is erased. Announcements to everyone addressed the user from `since` in the log on.
 pub async fn leaving(txn: &Transaction, tenant: &Tenant, user: UserId, since: i64) -> Result<()> {
     statement::departed(txn, tenant, &[user], None).run(txn).await?;
     statement::departed_from_everyone(txn, tenant, user, since).run(txn).await?;

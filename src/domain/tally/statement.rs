@@ -117,7 +117,7 @@ pub struct Audience {
     pub size: i64,
 }
 
-/// Who listened to a channel of it, whatever they have switched off, and whether or not they still listen: a range of the log, and for each
+/// Audience sizes by channel. Preferences do not count, and users who have stopped listening since do: a range of the log, and for each
 /// channel its listeners and departures.
 pub fn by_channel(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
@@ -167,7 +167,7 @@ pub fn departed_from_everyone(db: &impl ConnectionTrait, tenant: &Tenant, user: 
     sql
 }
 
-/// Deletes departures of which all is counted: all that there are, which are those of a minute.
+/// Deletes departures that are counted in full. The table holds those of about a minute.
 pub fn counted_departures(db: &impl ConnectionTrait) -> Sql {
     let mut sql = Sql::new(db);
     sql.push(
@@ -193,7 +193,7 @@ pub fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (S
     sql
 }
 
-/// How many users there are of whom the tenant had heard when one of some announcements was published, and not when the one before it was.
+/// How many users the tenant came to know between one announcement and the next.
 #[derive(FromQueryResult)]
 pub struct Newcomers {
     /// The place of that one among them.

@@ -2,7 +2,7 @@
 //!
 //! `view.position` counts what happened in a view, and each member's `view_visit.position` is that count when they last looked, joined
 //! or acted there. The unread count is the difference. An activity therefore writes one row of the view, one of its actor and one
-//! for its idempotency key, whatever the number of members. An overview reads all of a user's views in one statement, if `total` or
+//! for its idempotency key, for any number of members. An overview reads all of a user's views in one statement, if `total` or
 //! `views` is asked for (`list`).
 //!
 //! Live (`domain::live`): the commit names the views that changed, and other nodes hear of a view at most ten times a second. A room reads

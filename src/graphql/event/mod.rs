@@ -223,7 +223,7 @@ struct Running {
     source: Source,
     viewer: Viewer,
     question: Arc<Question>,
-    /// What the user may be sent; nothing where there is no limit.
+    /// What the user may be sent. `None` if there is no limit.
     spending: Option<Arc<Spending>>,
     flight: Flight,
     /// In which it was begun.

@@ -60,7 +60,7 @@ impl Spendings {
         Self { of, largest: limits.answer_bytes, users: Mutex::new((HashMap::new(), USERS)) }
     }
 
-    /// That of a user; nothing where there is no limit.
+    /// What a user has spent. `None` if there is no limit.
     pub fn of(&self, app: &Arc<App>, user: UserId) -> Option<Arc<Spending>> {
         if self.of.many == 0 {
             return None;

@@ -80,7 +80,7 @@ impl WebPush {
 /// All of Web Push, but for its keys, which are made once and stay.
 #[derive(InputObject)]
 pub struct WebPushInput {
-    /// Where push services reach somebody who knows what is sent: `mailto:ops@example.com`, or an https URL; 256 bytes at the most. At
+    /// How push services reach the operator: `mailto:ops@example.com`, or an https URL; 256 bytes at the most. At
     /// `localhost` it is saved with a warning: Apple's push service refuses it.
     pub contact: String,
     /// What links of notifications that are paths belong to: an absolute http(s) URL. Where it is left out, they belong to the page whose

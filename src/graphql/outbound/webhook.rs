@@ -261,7 +261,7 @@ impl WebhookMutation {
         Ok(DeletePayload { deleted_id: is_gone.then_some(id) })
     }
 
-    /// Sends `test.ping` once, whatever the endpoint's state, and returns the result. `RATE_LIMITED` after ten per
+    /// Sends `test.ping` once, in any state of the endpoint, and returns the result. `RATE_LIMITED` after ten per
     /// tenant and minute. ADMIN.
     async fn test_webhook_endpoint(
         &self,

@@ -94,7 +94,7 @@ pub enum WebhookEndpointField {
 /// Changes to an endpoint. Absent and null fields stay.
 #[derive(InputObject)]
 pub struct UpdateWebhookEndpointInput {
-    /// As for a new endpoint. A new URL is tried at once, whatever the state of the previous one.
+    /// As for a new endpoint. A new URL is tried at once, in any state of the previous one.
     pub url: Option<String>,
     /// All events to receive from now on, 20 entries at most.
     pub events: Option<Vec<WebhookEvent>>,

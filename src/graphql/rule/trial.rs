@@ -45,7 +45,7 @@ pub struct RuleSample {
     pub link: Option<String>,
     /// What is wrong with the type's template for this row.
     pub template_error: Option<String>,
-    /// Users it would address, whatever their preferences.
+    /// Users it would address. Preferences do not count.
     pub audience_size: i32,
 }
 

@@ -16,7 +16,7 @@ const DESK: &str = "x-tidings-desk";
 /// Why a cookie does not count.
 const FOREIGN: &str = "a session's cookie counts for pages of the desk alone: send x-tidings-desk: 1, from the origin of TIDINGS_PUBLIC_URL";
 
-/// Who is signed in, by the cookie of a request; nobody where there is none. They may have signed out since (`lasting`).
+/// The session in a request's cookie. `None` if there is no cookie. Its user may have signed out since (`lasting`).
 ///
 /// Fails with `Unauthenticated` where the request may be another site's, or the session is over.
 pub fn of_request(server: &Server, headers: &HeaderMap) -> Result<Option<Session>> {

@@ -17,10 +17,10 @@ pub enum Fields {
 }
 
 impl Overview {
-    /// The same on all nodes exactly for overviews of which every field shows the same, but for the cursor. Nothing goes into it
-    /// that is not shown, so that it is the same again after a change and its undoing.
+    /// Equal on all nodes exactly for overviews whose fields are equal, except for the cursor. Only what is shown goes into it, so a change
+    /// that is undone restores it.
     pub fn tag(&self, fields: Fields) -> u64 {
-        // Of whom it is shows in ids alone, and the cap in counts.
+        // The user shows only in ids, and the cap only in counts.
         let Self { user: _, unread, unseen, views, cap: _, types, cursor: _, catalogue_version: _, proof: _ } = self;
         let mut hasher = DefaultHasher::new();
         (unread, unseen, self.total(), types.len(), views.views.len()).hash(&mut hasher);

@@ -1,7 +1,7 @@
 //! Values stand apart from the text around them, so that none of them turns the line that it stands on.
 //!
 //! While a text is rendered two marks stand around each value. In the end they become isolates of Unicode (FSI and PDI) where the text has
-//! anything that does not run from left to right, and nothing where it has not.
+//! anything that does not run from left to right, and are removed otherwise.
 
 use std::borrow::Cow;
 

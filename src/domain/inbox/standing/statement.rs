@@ -66,7 +66,7 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
         }
         sql.push(" AS h_behind");
         extra(sql, user);
-        // By their own key, of which PostgreSQL without statistics thinks that it costs more than one that begins with the tenant.
+        // By their own key: without statistics, PostgreSQL would prefer an index that begins with the tenant.
         sql.push(" FROM users u JOIN tenant t ON t.id = u.tenant_id + 0 WHERE t.id = ").bind(tenant.id);
         sql.push(" AND u.id");
         which(sql);
