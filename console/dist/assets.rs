@@ -31,5 +31,5 @@
     ("json.worker-WWZWT4NP.js", "text/javascript; charset=utf-8", include_bytes!("json.worker-WWZWT4NP.js.gz")),
     ("licences-63183522.txt", "text/plain; charset=utf-8", include_bytes!("licences-63183522.txt.gz")),
     ("main-7PJJNVDE.css", "text/css; charset=utf-8", include_bytes!("main-7PJJNVDE.css.gz")),
-    ("main-O2DWMDE3.js", "text/javascript; charset=utf-8", include_bytes!("main-O2DWMDE3.js.gz")),
+    ("main-J7MD7ILO.js", "text/javascript; charset=utf-8", include_bytes!("main-J7MD7ILO.js.gz")),
 ]

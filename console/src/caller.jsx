@@ -30,7 +30,7 @@ export function Caller({ token, claims, verdict, onToken }) {
         {claims && (
           <>
             <span title="The token's tenant">{claims.tenant}</span>
-            <span title="Whom the token names (sub)">{claims.sub}</span>
+            <span title="The user that the token names (sub)">{claims.sub}</span>
             <span title="The token's role" className="role">{claims.role}</span>
             <span title={expiry.at} className={expiry.isPast ? 'bad' : ''}>{expiry.text}</span>
           </>
@@ -43,11 +43,11 @@ export function Caller({ token, claims, verdict, onToken }) {
 
 /** What is to be said of a token, the worst first. */
 function standing(token, claims, { accepted, refused }, expiry) {
-  if (!token) return { mark: 'warn', says: 'No token: nobody is calling. Paste one here.' };
+  if (!token) return { mark: 'warn', says: 'No token. Paste one here.' };
   if (refused !== undefined) return { mark: 'bad', says: `Refused: ${refused}` };
   if (expiry?.isPast) return { mark: 'bad', says: 'This token has expired. Paste a newer one.' };
   if (accepted) return { mark: 'good', says: 'Accepted' };
-  if (!claims) return { mark: 'warn', says: 'This is no token that can be read here.' };
+  if (!claims) return { mark: 'warn', says: 'This token cannot be read here.' };
   return { mark: '', says: 'Not used yet' };
 }
 

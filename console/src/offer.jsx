@@ -9,7 +9,7 @@ export function Offer({ isReplaced, from, to, onReplace, onKeep }) {
   return (
     <dialog ref={dialog} className="offer" aria-labelledby="offer" onCancel={onKeep}>
       <h2 id="offer">
-        {isReplaced ? 'Replace who is calling?' : to ? `Sign in as ${to.sub} (${to.role}) of tenant ${to.tenant}?` : 'Sign in as somebody unknown?'}
+        {isReplaced ? 'Replace the caller?' : to ? `Sign in as ${to.sub} (${to.role}) of tenant ${to.tenant}?` : 'Sign in as an unknown caller?'}
       </h2>
       <p>A link brings a token of <Bearer of={to} />.{isReplaced && <> You are using one of <Bearer of={from} />.</>}</p>
       <p>{isReplaced ? 'Replace it' : 'Sign in'} only if you trust where the link came from.</p>
@@ -20,5 +20,5 @@ export function Offer({ isReplaced, from, to, onReplace, onKeep }) {
 }
 
 function Bearer({ of }) {
-  return of ? <b>{of.sub} ({of.role}) at {of.tenant}</b> : <b>somebody unknown</b>;
+  return of ? <b>{of.sub} ({of.role}) at {of.tenant}</b> : <b>an unknown caller</b>;
 }

@@ -2,5 +2,5 @@
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
     ("main-BF4TXWYN.css", "text/css; charset=utf-8", include_bytes!("main-BF4TXWYN.css.gz")),
-    ("main-MP55DTNM.js", "text/javascript; charset=utf-8", include_bytes!("main-MP55DTNM.js.gz")),
+    ("main-IEAQ6Z2M.js", "text/javascript; charset=utf-8", include_bytes!("main-IEAQ6Z2M.js.gz")),
 ]

@@ -178,11 +178,11 @@ class Desk extends LitElement {
 
   offer() {
     const { caller, offered } = this;
-    const bearer = ({ isReadable, sub, role, tenant }) => (isReadable ? html`<b><bdi>${sub}</bdi> (${role}) at <bdi>${tenant}</bdi></b>` : html`<b>somebody unknown</b>`);
+    const bearer = ({ isReadable, sub, role, tenant }) => (isReadable ? html`<b><bdi>${sub}</bdi> (${role}) at <bdi>${tenant}</bdi></b>` : html`<b>an unknown caller</b>`);
     const is = (heading, text, answers) => html`<desk-offer .heading=${heading} .text=${text} .answers=${answers}
       @desk-answer=${({ detail }) => this.answered(detail)}></desk-offer>`;
     if (!caller) {
-      const whom = offered.isReadable ? html`<bdi>${offered.sub}</bdi> (${offered.role}) of tenant <bdi>${offered.tenant}</bdi>` : 'somebody unknown';
+      const whom = offered.isReadable ? html`<bdi>${offered.sub}</bdi> (${offered.role}) of tenant <bdi>${offered.tenant}</bdi>` : 'an unknown caller';
       return is(html`Sign in as ${whom}?`, html`<p>A link brings this token. Sign in only if you trust where the link came from.</p>`, ['Cancel', 'Sign in']);
     }
     return is('Replace who is calling?', html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>

@@ -63,7 +63,7 @@ export function flaws(draft, template, now = Date.now()) {
   if (!draft.type) found.type = 'Choose a type.';
   if (!template?.title && !draft.title.trim()) found.title = 'A title is needed.';
   if (draft.audience === 'groups' && draft.groups.length === 0) found.groups = 'Choose a group at least.';
-  if (draft.audience === 'users' && draft.users.length === 0) found.users = 'Name somebody at least.';
+  if (draft.audience === 'users' && draft.users.length === 0) found.users = 'Name at least one user.';
   if (draft.when === 'later') {
     const at = publishAt(draft);
     if (at === undefined) found.at = draft.at ? 'The clocks there never show this time.' : 'Say when.';

@@ -65,7 +65,7 @@ function clean(text) {
 /** Who calls by a token, as far as it says. */
 export function byToken(token) {
   const claims = claimsOf(token);
-  return { token, isCookie: false, isReadable: claims !== null, name: claims?.sub ?? 'somebody unknown', role: 'ADMIN', tenant: '', ...claims };
+  return { token, isCookie: false, isReadable: claims !== null, name: claims?.sub ?? 'an unknown caller', role: 'ADMIN', tenant: '', ...claims };
 }
 
 function byCookie({ tenant, role, sub, name, expiresAt }) {

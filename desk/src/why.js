@@ -24,10 +24,10 @@ const DECISIONS = {
   TYPE_OFF: 'They do not have it: its type is switched off for them.',
   ACTION_OFF: 'They do not have it: its action is switched off for them.',
   GONE: 'They do not have it any more: nothing keeps it from them today, so they have deleted it, or had it switched off when it came.',
-  NOT_NAMED_OR_GONE: 'They do not have it: either it never named them, or they have deleted it. Whom an announcement names is not kept once it is published.',
+  NOT_NAMED_OR_GONE: 'They do not have it: either it never named them, or they have deleted it. The users that an announcement names are not kept after it is published.',
 };
 
-const SWITCHES = { own: 'by their own switch', default: 'by the default', mandatory: 'for everybody, as it is mandatory' };
+const SWITCHES = { own: 'by their own switch', default: 'by the default', mandatory: 'for all users, because it is mandatory' };
 const at = (step) => (step.at ? long(step.at) : 'an unknown time');
 
 /** What was asked, as a sentence: for yes, for no, and for what is not known any more. */
@@ -39,7 +39,7 @@ const STEPS = {
   ADDRESSED: [(of) => `It is for them${addressed(of.detail)}.`, () => 'It is not for them.', () => 'Whether it named them is not known any more.'],
   IN_TIME: [(of) => (of.at ? `They listened before it was published, since ${at(of)}.` : 'They listened before it was published.'), (of) => `They listen only since ${at(of)}, after it was published.`],
   WITHIN_RETENTION: [() => 'It was recent enough when they came.', (of) => `Their inbox begins on ${at(of)}, after it.`],
-  BY_ANOTHER: [() => 'Somebody else did what it is about.', () => 'They did it themselves.'],
+  BY_ANOTHER: [() => 'Another user did what it is about.', () => 'They did it themselves.'],
   TYPE_WANTED: [(of) => `Its type is on for them, ${SWITCHES[of.detail] ?? 'by the default'}.`, (of) => `Its type is off for them, ${SWITCHES[of.detail] ?? 'by a switch'}.`],
   ACTION_WANTED: [(of) => `Its action is on for them, ${SWITCHES[of.detail] ?? 'by the default'}.`, (of) => `Its action is off for them, ${SWITCHES[of.detail] ?? 'by a switch'}.`],
 };

@@ -277,7 +277,7 @@ try {
   await operator.keyboard.press('Escape');
 
   // A link replaces nobody's token without asking.
-  const question = user.getByRole('dialog', { name: 'Replace who is calling?' });
+  const question = user.getByRole('dialog', { name: 'Replace the caller?' });
   const role = user.locator('.claims .role');
   for (const [answer, then] of [['Keep', 'USER'], ['Replace', 'ADMIN']]) {
     await user.goto(`${origin}/console#token=${server.admin}`);

@@ -29,7 +29,7 @@ async function comment(id, title, sender, text) {
     body: JSON.stringify({ query: COMMENT, variables: { input } }),
   });
   const { errors } = await answer.json();
-  return errors ? errors[0].message : `Sent: everybody who is subscribed hears of it, but for ${name(sender)}.`;
+  return errors ? errors[0].message : `Sent: all subscribers receive it, except ${name(sender)}.`;
 }
 
 for (const { id, title, writers } of documents) {

@@ -219,7 +219,7 @@ class Compose extends Page {
       ${choice({ name: 'when', label: 'When', value: draft.when, options: [['now', 'Now'], ['later', 'Later']], set: (when) => this.change({ when }) })}
       ${draft.when === 'later' ? html`<div class="pair">
         ${text({ name: 'at', label: 'Date and time', type: 'datetime-local', value: draft.at, set: (value) => this.change({ at: value }), wrong: wrong.at, failure: this.failure, path: 'input.publishAt', hint: says })}
-        ${select({ name: 'zone', label: 'By the clocks of', value: draft.zone, set: (zone) => this.change({ zone }), options: [...new Set([OWN_ZONE, 'UTC', draft.zone, ...ZONES])].map((zone) => [zone, zone]) })}
+        ${select({ name: 'zone', label: 'Time zone', value: draft.zone, set: (zone) => this.change({ zone }), options: [...new Set([OWN_ZONE, 'UTC', draft.zone, ...ZONES])].map((zone) => [zone, zone]) })}
       </div>` : nothing}`;
   }
 
@@ -228,9 +228,9 @@ class Compose extends Page {
     const { draft, failure } = this;
     const isOpen = Boolean(draft.sender || draft.expires || draft.extra);
     return html`<details ?open=${isOpen}><summary>More</summary>
-      ${text({ name: 'sender', label: 'Sender', value: draft.sender, isCode: true, set: (sender) => this.change({ sender }), failure, path: 'input.sender', hint: 'Whose doing it is, by their id; nobody’s where it is empty.' })}
+      ${text({ name: 'sender', label: 'Sender', value: draft.sender, isCode: true, set: (sender) => this.change({ sender }), failure, path: 'input.sender', hint: 'Id of the user who did it. Empty: no user.' })}
       ${text({ name: 'expires', label: 'Expires', type: 'datetime-local', value: draft.expires, set: (expires) => this.change({ expires }), wrong: wrong.expires, failure, path: 'input.expiresAt',
-        hint: `By the clocks of ${draft.zone}; as its type says where it is empty.` })}
+        hint: `In the time zone ${draft.zone}. Empty: as its type says.` })}
       ${area({ name: 'extra', label: 'Further params, as JSON', value: draft.extra, isCode: true, set: (extra) => this.change({ extra }), wrong: wrong.extra, failure, path: 'input.content.params' })}
     </details>`;
   }
@@ -242,9 +242,9 @@ class Compose extends Page {
       ${previewFailure ? html`<p class="problem">${previewFailure}</p>` : nothing}
       ${shown && type ? item({ ...shown, title: shown.title || 'No title yet', type: type.title }) : nothing}
       ${(shown?.flaws ?? []).map(({ field, message }) => html`<p class="problem">The type’s template has a flaw in its ${field}: ${message}.</p>`)}
-      <h2>Whom it reaches</h2>
+      <h2>Who receives it</h2>
       <p class="size" role="status">${this.reaches()}</p>
-      ${this.strangers?.length > 0 ? html`<p class="note">Not known yet: <bdi>${this.strangers.join(', ')}</bdi>. They are made when it is sent; are they written right?</p>` : nothing}
+      ${this.strangers?.length > 0 ? html`<p class="note">Not known yet: <bdi>${this.strangers.join(', ')}</bdi>. They are created when it is sent. Check the spelling.</p>` : nothing}
     </aside>`;
   }
 

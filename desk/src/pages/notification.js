@@ -115,7 +115,7 @@ class Notification extends Page {
   why() {
     const user = this.query.get('user') ?? '';
     return html`<section class="card"><h2>Why did they (not) get this?</h2>
-      <tidings-picker name="whom" label="Somebody" takes @tidings-picked=${({ detail }) => go(to('sent', this.rest, { user: detail.id }), { replaces: true })}></tidings-picker>
+      <tidings-picker name="whom" label="User" takes @tidings-picked=${({ detail }) => go(to('sent', this.rest, { user: detail.id }), { replaces: true })}></tidings-picker>
       ${user ? html`<h3><a href=${to('users', [user])}><bdi>${user}</bdi></a></h3>` : nothing}
       <desk-why .notification=${this.rest[0]} .user=${user}></desk-why></section>`;
   }
@@ -137,7 +137,7 @@ class Notification extends Page {
       this.amend(of);
     }}>
       <h2>Amend</h2>
-      <p class="muted">Everybody who has it sees the new text at their next look.</p>
+      <p class="muted">All users who have it see the new text when they next load it.</p>
       ${problem(failure, PATHS)}
       ${[...fields, ...rest.map((name) => [name, name === 'body' ? area : text, word(name.toUpperCase())])].map(([name, control, label]) =>
         control({ name: `amend-${name}`, label, value: said[name], set: change(name), failure, path: `input.${name}`, isCode: name === 'params', wrong: name === 'params' ? this.jsonFlaw : undefined,
@@ -185,7 +185,7 @@ class Notification extends Page {
       <div class="pair">
         ${text({ name: 'new-at', label: 'Date and time', type: 'datetime-local', value: at, set: (value) => this.set({ at: value }), failure, path: 'input.publishAt', isRequired: true,
           wrong: at && !found ? 'The clocks there never show this time.' : undefined, hint: found ? `That is ${inZone(found, 'UTC')} UTC.` : undefined })}
-        ${select({ name: 'new-zone', label: 'By the clocks of', value: zone, set: (value) => this.set({ zone: value }), options: [...new Set([OWN_ZONE, 'UTC', ...ZONES])].map((one) => [one, one]) })}
+        ${select({ name: 'new-zone', label: 'Time zone', value: zone, set: (value) => this.set({ zone: value }), options: [...new Set([OWN_ZONE, 'UTC', ...ZONES])].map((one) => [one, one]) })}
       </div>
       <p class="muted">What is past means at once.</p>
       <p class="actions"><button type="button" @click=${() => this.set({ editing: null })}>Cancel</button><button class="primary" ?disabled=${this.isBusy}>Reschedule</button></p>
@@ -207,7 +207,7 @@ class Notification extends Page {
     const { of } = this;
     const isScheduled = of.status === 'SCHEDULED';
     const text = isScheduled ? html`<p>It was to be published on ${long(of.publishAt)}, and is not then.</p>`
-      : html`<p>It vanishes from the inbox of everybody who has it${of.stats.deliveredCount > 0 ? `: ${count(of.stats.deliveredCount)} have` : ''}. This cannot be undone.</p>`;
+      : html`<p>It disappears from the inbox of every user who has it${of.stats.deliveredCount > 0 ? `: ${count(of.stats.deliveredCount)} have` : ''}. This cannot be undone.</p>`;
     const isSure = await confirm({ title: isScheduled ? 'Cancel it?' : 'Retract it?', text, action: isScheduled ? 'Cancel it' : 'Retract', isDanger: true, keep: 'Keep it' });
     if (isSure) await this.change(Retract, { id: of.id }, isScheduled ? 'It is cancelled.' : 'It is retracted.');
   }

@@ -97,7 +97,7 @@ class User extends Page {
       <div class="head"><div><p class="crumb"><a href=${to('users')}>Users</a></p><h1 tabindex="-1"><bdi>${of.user?.name || who}</bdi></h1></div></div>
       ${of.user && !isUnknown ? this.whole() : state({
         isLoading: isLoading && !isUnknown, loadFailure, isEmpty: true,
-        empty: 'Nobody is known by this id. They are once something is sent to them, or their application asks for their inbox.',
+        empty: 'No user has this id. A user is created when something is sent to them, or when their application opens their inbox.',
       })}`;
   }
 
@@ -194,7 +194,7 @@ class User extends Page {
           ${subscriptions.pageInfo.hasNextPage ? html`<p class="muted">The first 50 are shown.</p>` : nothing}`}
       </section>
       <section class="card"><h2>Follows</h2>
-        ${following.nodes.length === 0 ? html`<p class="muted">They follow nobody.</p>` : html`<ul class="list">${following.nodes.map((user) => html`<li>${person(user)}</li>`)}</ul>`}
+        ${following.nodes.length === 0 ? html`<p class="muted">They follow no one.</p>` : html`<ul class="list">${following.nodes.map((user) => html`<li>${person(user)}</li>`)}</ul>`}
       </section>`;
   }
 
@@ -290,7 +290,7 @@ class User extends Page {
 
   async erase() {
     const id = this.who;
-    const text = 'Everything about them is deleted. This cannot be undone, and nobody can look at it afterwards.';
+    const text = 'Everything about this user is deleted. This cannot be undone.';
     if (!(await confirm({ title: `Erase ${id}?`, text, action: 'Erase for good', isDanger: true, typed: id }))) return;
     await this.act(async () => {
       await ask(Erase, { id });

@@ -29,7 +29,7 @@ class Users extends Page {
     return html`
       <h1 tabindex="-1">Users</h1>
       <section class="card">
-        <tidings-picker name="find" label="Find somebody" takes hint="By how their id or name begins. Arrow keys choose, Enter opens."
+        <tidings-picker name="find" label="Find a user" takes hint="Type the beginning of an id or a name. Arrow keys select, Enter opens."
           @tidings-picked=${({ detail }) => go(to('users', [detail.id]))}></tidings-picker>
       </section>
       ${known.length > 0 ? html`<section><h2>Looked at last</h2><ul class="list">

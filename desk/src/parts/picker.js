@@ -42,7 +42,7 @@ class Picker extends Part {
     if (this.problem) return this.problem;
     if (this.isSearching) return '';
     if (this.found.length > 0) return `${this.found.length}${this.found.length === 10 ? ' or more' : ''} found`;
-    return this.takes ? `Nobody is known by this; Enter takes “${this.text}” as an id.` : 'Nobody is known by this.';
+    return this.takes ? `No user found. Enter uses “${this.text}” as an id.` : 'No user found.';
   }
 
   onInput = (event) => {

@@ -12,7 +12,7 @@ export async function catalogue(scene, size) {
   await page.getByRole('link', { name: 'New type' }).click();
   await page.getByLabel('Code', { exact: true }).fill('invoice');
   await page.getByLabel('Title', { exact: true }).fill('Invoices');
-  await page.getByLabel('Nobody can switch it off').check();
+  await page.getByLabel('Users cannot switch it off').check();
   await page.getByLabel('A template writes its texts').check();
   await page.getByLabel('Title of items').fill('Invoice {{ params.number }}');
   await page.getByLabel('Body of items').fill('From {{ sender.name }}.\n{% if params.late %}It is late.');
@@ -87,7 +87,7 @@ export async function groups(scene, size) {
   await page.getByLabel('Title', { exact: true }).fill('Pilots');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('button', { name: 'Members of Pilots' }).click();
-  await page.getByRole('combobox', { name: 'Add somebody' }).fill('chen');
+  await page.getByRole('combobox', { name: 'Add a user' }).fill('chen');
   await page.getByRole('option', { name: /Chen Li/ }).click();
   await page.getByRole('heading', { name: 'Pilots: 1 person' }).waitFor();
   await page.getByLabel(/^Or many/).fill('ada\nben\nnew one');

@@ -100,7 +100,7 @@ export async function reschedule(scene, size) {
   await page.getByRole('button', { name: 'Reschedule' }).click();
   assert.equal(await page.getByLabel('Date and time').inputValue(), '2031-01-01T09:00', 'as the clocks of the browser show it');
   await page.getByLabel('Date and time').fill('2031-07-01T09:00');
-  await page.getByLabel('By the clocks of').selectOption('America/New_York');
+  await page.getByLabel('Time zone').selectOption('America/New_York');
   await page.locator('form.editing').getByRole('button', { name: 'Reschedule' }).click();
   await said(page, 'It is rescheduled.');
   assert.equal((await tenant.sent())[0].publishAt, '2031-07-01T13:00:00.000Z');
@@ -135,7 +135,7 @@ export async function retract(scene, size) {
   await page.getByText('Retract sent notification, by root').waitFor();
 
   // Why they do not have it, from here.
-  await page.getByRole('combobox', { name: 'Somebody' }).fill('Ada');
+  await page.getByRole('combobox', { name: 'User', exact: true }).fill('Ada');
   await page.getByRole('option', { name: /Ada Obi/ }).click();
   await page.getByText('They do not have it: it was taken back.').waitFor();
   await page.done();

@@ -9,7 +9,7 @@ import { dialog, said, until } from './scene.mjs';
 async function found(scene, tenant, options, text = 'Ada', name = 'Ada Obi') {
   const page = await scene.open(tenant, options);
   await page.getByRole('navigation', { name: 'Desk' }).getByRole('link', { name: 'Users' }).click();
-  await page.getByRole('combobox', { name: 'Find somebody' }).fill(text);
+  await page.getByRole('combobox', { name: 'Find a user' }).fill(text);
   await page.getByRole('option', { name: new RegExp(name) }).click();
   await page.getByRole('heading', { name, level: 1 }).waitFor();
   return page;
@@ -127,6 +127,6 @@ export async function erase(scene, size) {
   await said(page, 'ada is erased.');
   assert.equal((await tenant.ask('{ inboxUser(id: "ada") { id } }')).inboxUser, null);
   await page.goBack();
-  await page.getByText('Nobody is known by this id.').waitFor();
+  await page.getByText('No user has this id.').waitFor();
   await page.done();
 }

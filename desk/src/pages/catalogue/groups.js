@@ -63,7 +63,7 @@ class Groups extends Page {
 
   whole({ code, title, memberCount }) {
     return html`<section class="card" aria-label="Members of ${title || code}"><h2><bdi>${title || code}</bdi>: ${people(memberCount)}</h2>
-      <tidings-picker name="member" label="Add somebody" takes @tidings-picked=${({ detail }) => this.change(AddMembers, code, [detail.id], 'added')}></tidings-picker>
+      <tidings-picker name="member" label="Add a user" takes @tidings-picked=${({ detail }) => this.change(AddMembers, code, [detail.id], 'added')}></tidings-picker>
       ${area({ name: 'members', label: 'Or many: ids by commas or lines, or a CSV', value: this.pasted, isCode: true, set: (pasted) => this.set({ pasted }) })}
       <p class="actions start">
         <button type="button" ?disabled=${this.isBusy} @click=${() => this.many(AddMembers, code, 'added')}>Add these</button>
@@ -71,7 +71,7 @@ class Groups extends Page {
       ${this.members.length > 0 ? html`<ul class="list" aria-label="Who is in it">${this.members.map((user) => html`<li><span>${person(user)} ${user.name ? html`<small class="code"><bdi>${user.id}</bdi></small>` : nothing}</span>
         <button type="button" class="quiet danger" aria-label="Take ${user.name || user.id} out" ?disabled=${this.isBusy} @click=${() => this.change(RemoveMembers, code, [user.id], 'taken out')}>Take out</button></li>`)}</ul>` : nothing}
       ${more(this.pageInfo, () => this.list(this.pageInfo.endCursor), this.isLoading)}
-      <p class="hint">Whoever is taken out keeps what was sent to the group before.</p></section>`;
+      <p class="hint">A removed member keeps what was sent to the group before.</p></section>`;
   }
 
   async show(code) {

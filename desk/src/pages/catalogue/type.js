@@ -109,7 +109,7 @@ class Type extends Page {
       <div class="pair">${field('group', 'Group', { hint: 'Under which pages show it.' })}${field('icon', 'Icon')}</div>
       <div class="pair">${field('position', 'Position', { type: 'number' })}${field('ttlSeconds', 'Expires after seconds', { type: 'number', min: 1, hint: 'Empty: by the server’s retention.' })}</div>
       ${select({ name: 'type-readPolicy', label: 'Items are read', value: of.readPolicy, set: set('readPolicy'), options: [['MANUAL', 'one by one, or all at once'], ['AUTO', 'by looking at the list']] })}
-      ${check({ name: 'type-mandatory', label: 'Nobody can switch it off', value: of.mandatory, set: set('mandatory') })}
+      ${check({ name: 'type-mandatory', label: 'Users cannot switch it off', value: of.mandatory, set: set('mandatory') })}
       ${check({ name: 'type-usersMaySend', label: 'Users may send messages of it to each other', value: of.usersMaySend, set: set('usersMaySend'), hint: 'Where the server lets them; never together with the one above.' })}
       ${of.delivery.length > 0 ? html`<p class="muted">Leaves the inbox by ${of.delivery.map(({ channel }) => word(channel)).join(', ')}; its rules of delivery stay as they are.</p>` : nothing}`;
   }
