@@ -66,8 +66,11 @@ on_every_database! {
         app.admin().define_type("news").await;
         let node = app.listen().await;
         let token = app.user("ada").token;
-        let query = "subscription { itemReceived { node { data } } }";
-        let mut socket = Socket::subscribed(&node.address, &token, query, json!({})).await;
+        // A subscription begins a moment after it was asked for. The cursor covers what is sent before that.
+        let cursor = app.user("ada").ask("{ viewer { overview { cursor } } }", json!({})).await;
+        let query = "subscription($after: String) { itemReceived(after: $after) { node { data } } }";
+        let after = json!({ "after": cursor["viewer"]["overview"]["cursor"] });
+        let mut socket = Socket::subscribed(&node.address, &token, query, after).await;
         let send = "mutation($data: JSON) { sendMessage(input: { type: \"news\", receiver: \"ada\", content: { title: \"x\", data: $data } }) { replayed } }";
         text(app, &app.service().token, send, &format!(r#"{{"data":{DATA}}}"#)).await;
         let event = socket.data().await;
